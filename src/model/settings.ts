@@ -1,0 +1,118 @@
+/** What the parts need to know; made from the configuration, which alone knows files, variables and flags. */
+
+export interface TlsSettings {
+  /** PEM text. */
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  /** False only on the user's word: no check of certificate and host name. */
+  readonly verify: boolean;
+  /** The name to check, where it is not the host that is dialled. */
+  readonly serverName?: string;
+}
+
+export interface MysqlSettings {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+  readonly tls: TlsSettings | null;
+  /** The replica id of the dump connection; must be its own on the server. */
+  readonly serverId: number;
+  readonly connectTimeoutMs: number;
+  readonly queryTimeoutMs: number;
+  readonly heartbeatMs: number;
+  /** Schema of the relay's own tables (`cdc_relay_%`). */
+  readonly database: string;
+}
+
+export type SaslSettings =
+  | { readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; readonly username: string; readonly password: string }
+  | {
+      readonly mechanism: 'oauthbearer';
+      readonly tokenEndpoint: string;
+      readonly clientId: string;
+      readonly clientSecret: string;
+      readonly scope?: string;
+    };
+
+export type Compression = 'none' | 'gzip' | 'zstd';
+
+export interface KafkaSettings {
+  readonly brokers: readonly string[];
+  readonly clientId: string;
+  readonly tls: TlsSettings | null;
+  readonly sasl: SaslSettings | null;
+  readonly compression: Compression;
+  /** Largest batch under construction, records and header. */
+  readonly batchBytes: number;
+  readonly batchRecords: number;
+  readonly connectTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+  /** Topics are never created unless this is set. */
+  readonly createTopics: { readonly partitions: number; readonly replicationFactor: number } | null;
+}
+
+/** Where a row's topic comes from: a column, one name for all, or text with `{column}` in it. */
+export type TopicRule =
+  | { readonly kind: 'column'; readonly column: string }
+  | { readonly kind: 'fixed'; readonly topic: string }
+  | { readonly kind: 'template'; readonly template: string };
+
+export type Retire = 'mark' | 'delete' | 'keep';
+
+/** Column names of one outbox table; null = the table has no such column. */
+export interface OutboxColumns {
+  readonly id: string;
+  readonly aggregateId: string;
+  readonly eventType: string | null;
+  readonly payload: string;
+  readonly headers: string | null;
+  readonly idempotencyKey: string;
+  /** The status columns: `mark` and `delete` need them. */
+  readonly status: string | null;
+  readonly availableAt: string | null;
+  readonly claimedAt: string | null;
+  readonly claimedBy: string | null;
+  readonly attempts: string | null;
+  readonly lastError: string | null;
+  readonly createdAt: string | null;
+  readonly publishedAt: string | null;
+}
+
+export interface OutboxSettings {
+  readonly schema: string;
+  readonly table: string;
+  readonly columns: OutboxColumns;
+  readonly topic: TopicRule;
+  readonly retire: Retire;
+}
+
+/** Where to begin when no position is saved yet. */
+export type StartAt =
+  | { readonly kind: 'head' }
+  | { readonly kind: 'pending' }
+  | { readonly kind: 'position'; readonly file: string; readonly offset: number };
+
+export interface RelaySettings {
+  /** Row of the offsets table; one relay of this name leads at a time. */
+  readonly name: string;
+  /** Null: not said; refused when an outbox table already has rows. */
+  readonly start: StartAt | null;
+  readonly flushMs: number;
+  readonly flushRows: number;
+  /** All batch buffers together. */
+  readonly maxInFlightBytes: number;
+  /** Row events of one open transaction. */
+  readonly maxTransactionBytes: number;
+  readonly shutdownMs: number;
+  /** Take-over from a holder that has vanished: `wait_timeout` of the leader's connection. */
+  readonly takeOverMs: number;
+}
+
+export interface Settings {
+  readonly relay: RelaySettings;
+  readonly mysql: MysqlSettings;
+  readonly kafka: KafkaSettings;
+  readonly outboxes: readonly OutboxSettings[];
+}

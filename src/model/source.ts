@@ -1,0 +1,41 @@
+import type { Checkpoint, Gtid, GtidRun, Position } from './position.ts';
+import type { RowCursor } from './row.ts';
+
+/**
+ * A committed transaction with at least one outbox row that is the tail's to deliver. Handed on at its commit event,
+ * never before; changes that it made to its own rows are already folded in.
+ */
+export interface Transaction {
+  /** Behind its commit event: a stream may begin here. */
+  readonly end: Position;
+  readonly gtid: Gtid | null;
+  /** Commit time by the server's clock, microseconds since the epoch. */
+  readonly commitMicros: number;
+  /** GTIDs of the transactions between the previous one handed on and this one: nothing in them was for us. */
+  readonly skipped: readonly GtidRun[];
+  /** The rows in statement order. One cursor is open at a time: opening the next ends the one before. */
+  rows(): RowCursor;
+}
+
+/** What one read from the socket gave. */
+export interface TransactionGroup {
+  readonly transactions: readonly Transaction[];
+  /** The last transaction boundary that the stream has reached (at or behind the last transaction's end). */
+  readonly reached: Position;
+  /** GTIDs behind the last transaction of this group, none of them for us. */
+  readonly skipped: readonly GtidRun[];
+  /**
+   * True when what lies before `reached` is worth saving though no row was in it: a rotation, or 16 MiB of foreign
+   * log. Never for transactions that touch only `cdc_relay_%` tables: two relays would feed each other (S27).
+   */
+  readonly worthSaving: boolean;
+}
+
+/** The binlog as the engine sees it. */
+export interface Source {
+  /**
+   * Streams what was committed behind `from`. One call is one connection: it ends by throwing a `RelayError`, or
+   * returns when `signal` is aborted. Not pulled = the socket is paused.
+   */
+  stream(from: Checkpoint, signal: AbortSignal): AsyncIterable<TransactionGroup>;
+}
