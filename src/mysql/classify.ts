@@ -1,0 +1,67 @@
+import { type Disposition, fault, type FaultCode, RelayError } from '../model/fault.ts';
+
+/**
+ * Server error numbers (MySQL Error Message Reference; MariaDB uses the same below 1900) that mean something to us.
+ * Everything else that the server says about a statement is MYSQL_QUERY_FAILED.
+ */
+const BY_ERRNO: ReadonlyMap<number, readonly [FaultCode, Disposition]> = new Map([
+  [1040, ['MYSQL_UNREACHABLE', 'retry']], // too many connections
+  [1044, ['MYSQL_ACCESS_DENIED', 'halt']], // database
+  [1045, ['MYSQL_ACCESS_DENIED', 'halt']], // user or password
+  [1053, ['MYSQL_UNREACHABLE', 'retry']], // shutting down
+  [1079, ['MYSQL_UNREACHABLE', 'retry']], // shutdown complete
+  [1129, ['MYSQL_UNREACHABLE', 'retry']], // host blocked
+  [1142, ['MYSQL_ACCESS_DENIED', 'halt']], // table
+  [1143, ['MYSQL_ACCESS_DENIED', 'halt']], // column
+  [1227, ['MYSQL_ACCESS_DENIED', 'halt']], // privilege
+  [1236, ['BINLOG_POSITION_UNUSABLE', 'halt']],
+  [1205, ['MYSQL_LOCK_WAIT', 'retry']],
+  [1213, ['MYSQL_DEADLOCK', 'retry']],
+  [1049, ['MYSQL_SCHEMA', 'halt']], // no such database
+  [1054, ['MYSQL_SCHEMA', 'halt']], // no such column
+  [1146, ['MYSQL_SCHEMA', 'halt']], // no such table
+  [1290, ['MYSQL_QUERY_FAILED', 'retry']], // read only: a failover in progress
+  [1836, ['MYSQL_QUERY_FAILED', 'retry']], // read only mode
+  [1698, ['MYSQL_ACCESS_DENIED', 'halt']],
+  [3024, ['MYSQL_QUERY_TIMEOUT', 'retry']], // max_execution_time
+  [3159, ['MYSQL_ACCESS_DENIED', 'halt']], // require_secure_transport
+]);
+
+/** Client-side codes of mysql2 and of the socket under it. */
+const BY_CODE: ReadonlyMap<string, readonly [FaultCode, Disposition]> = new Map([
+  ['PROTOCOL_SEQUENCE_TIMEOUT', ['MYSQL_QUERY_TIMEOUT', 'retry']],
+  ['CERT_HAS_EXPIRED', ['MYSQL_ACCESS_DENIED', 'halt']],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', ['MYSQL_ACCESS_DENIED', 'halt']],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', ['MYSQL_ACCESS_DENIED', 'halt']],
+  ['SELF_SIGNED_CERT_IN_CHAIN', ['MYSQL_ACCESS_DENIED', 'halt']],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', ['MYSQL_ACCESS_DENIED', 'halt']],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', ['MYSQL_ACCESS_DENIED', 'halt']],
+  ['HANDSHAKE_NO_SSL_SUPPORT', ['MYSQL_ACCESS_DENIED', 'halt']],
+  ['AUTH_SWITCH_PLUGIN_ERROR', ['MYSQL_ACCESS_DENIED', 'halt']],
+]);
+
+interface MysqlErrorShape {
+  readonly code?: unknown;
+  readonly errno?: unknown;
+  readonly fatal?: unknown;
+  readonly sqlState?: unknown;
+}
+
+/**
+ * Sorts what mysql2 throws. A dead connection may reject with no code at all, so what the server did not name
+ * (no SQLSTATE) is a lost connection. The server's message is not repeated: it may quote values of the statement.
+ */
+export function classifyMysql(error: unknown, doing: string): RelayError {
+  if (error instanceof RelayError) return error;
+  const { code, errno, fatal, sqlState } =
+    typeof error === 'object' && error !== null ? (error as MysqlErrorShape) : {};
+  const known =
+    (typeof errno === 'number' ? BY_ERRNO.get(errno) : undefined) ??
+    (typeof code === 'string' ? BY_CODE.get(code) : undefined);
+  const name = typeof code === 'string' ? code : 'no code';
+  if (known !== undefined) return fault(known[0], known[1], `${doing}: ${name}`, error);
+  if (fatal === true || typeof sqlState !== 'string') {
+    return fault('MYSQL_UNREACHABLE', 'retry', `${doing}: ${name}`, error);
+  }
+  return fault('MYSQL_QUERY_FAILED', 'halt', `${doing}: ${name}`, error);
+}
