@@ -14,3 +14,13 @@ export interface Log {
   /** The same log with `fields` on each line. */
   child(fields: LogFields): Log;
 }
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** `auto` is `pretty` on a terminal, else one JSON object a line. */
+export type LogFormat = 'auto' | 'json' | 'pretty';
+
+export interface LogSettings {
+  readonly level: LogLevel;
+  readonly format: LogFormat;
+}
