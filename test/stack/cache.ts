@@ -1,0 +1,61 @@
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Downloads shared by all checkouts of one user. */
+export function cacheDirectory(): string {
+  return join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'cdc-relay');
+}
+
+/**
+ * The directory `name` of the cache, made by `fill` when it is not there. It appears whole or not at all (filled under
+ * a temporary name, then renamed); of several processes one fills it and the others wait.
+ */
+export async function cached(name: string, fill: (directory: string) => Promise<void>): Promise<string> {
+  const root = cacheDirectory();
+  const final = join(root, name);
+  if (existsSync(final)) return final;
+  await mkdir(root, { recursive: true });
+  await using _held = await lock(final);
+  if (existsSync(final)) return final;
+  const unfinished = `.unfinished-${name}-`;
+  for (const entry of await readdir(root)) {
+    if (entry.startsWith(unfinished)) await rm(join(root, entry), { recursive: true, force: true });
+  }
+  const directory = await mkdtemp(join(root, unfinished));
+  try {
+    await chmod(directory, 0o755);
+    await fill(directory);
+    await rename(directory, final);
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true });
+    throw error;
+  }
+  return final;
+}
+
+/** A lock between processes that the kernel drops with its holder, however that ends: an abstract Unix socket. */
+async function lock(name: string): Promise<AsyncDisposable> {
+  for (;;) {
+    const server = createServer();
+    const taken = await new Promise<boolean>((resolve, reject) => {
+      server.once('error', (error: NodeJS.ErrnoException) => {
+        if (error.code === 'EADDRINUSE') resolve(true);
+        else reject(error);
+      });
+      server.listen({ path: `\0cdc-relay-cache${name}` }, () => resolve(false));
+    });
+    if (!taken) {
+      return {
+        [Symbol.asyncDispose]: () =>
+          new Promise<void>((resolve) => {
+            server.close(() => resolve());
+          }),
+      };
+    }
+    await sleep(300);
+  }
+}
