@@ -1,8 +1,9 @@
 /**
  * How the bytes of a field are to be read. `Text` is UTF-8 (or the bytes of a binary column) and goes out as it is;
- * `Json` is MySQL's binary JSON and goes out as the server's own text.
+ * `Json` is MySQL's binary JSON and goes out as the server's own text; `Uuid` is a BINARY(16) that goes out as a UUID's
+ * text (fewer than 16 bytes: the binary log cuts trailing zeros, and they count as there).
  */
-export const Form = { Null: 0, Text: 1, Json: 2 } as const;
+export const Form = { Null: 0, Text: 1, Json: 2, Uuid: 3 } as const;
 export type Form = (typeof Form)[keyof typeof Form];
 
 /** A slice of somebody else's buffer. Mutable and reused: nothing on the hot path allocates one per row. */
@@ -31,9 +32,9 @@ export interface OutboxRow {
   readonly eventType: Field;
   /** SQL NULL is Kafka's null (a tombstone); JSON `null` is the text `null`. */
   readonly value: Field;
-  /** The row's own headers: a JSON object, or NULL. */
+  /** The row's own headers: a JSON object in binary JSON or as text, or NULL. */
   readonly headers: Field;
-  /** 16 bytes (BINARY(16), written as UUID text) or text as it stands. */
+  /** BINARY(16) (`Form.Uuid`) or text as it stands; never NULL in a record. */
   readonly idempotencyKey: Field;
   /** `created_at` in milliseconds since the epoch; -1 when the column is absent or NULL. */
   createdAtMs: number;
