@@ -30,6 +30,9 @@ export type FaultCode =
   | 'MYSQL_SCHEMA'
   | 'MYSQL_QUERY_FAILED'
   | 'MYSQL_FOREIGN_SERVER'
+  // first start
+  | 'START_NOT_CHOSEN'
+  | 'START_PENDING_UNSUPPORTED'
   // leadership
   | 'LEADERSHIP_LOST'
   | 'LEADERSHIP_HELD'

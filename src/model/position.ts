@@ -45,3 +45,10 @@ export function fileNumber(file: string): number {
 export function formatPosition(position: Position): string {
   return `${position.file}:${position.offset}`;
 }
+
+/** As the server writes one: `uuid:23`, `uuid:tag:23`, or MariaDB's `0-1-23`. */
+export function formatGtid({ sid, gno }: Gtid): string {
+  return sid.length < UUID_LENGTH ? `${sid}-${gno}` : `${sid}:${gno}`;
+}
+
+const UUID_LENGTH = 36;

@@ -26,8 +26,7 @@ export type SendOutcome =
   | { readonly as: 'uncertain'; readonly fault: Fault };
 
 export type TopicState =
-  | { readonly as: 'known'; readonly partitions: number }
-  | { readonly as: 'unusable'; readonly fault: Fault };
+  { readonly as: 'known'; readonly partitions: number } | { readonly as: 'unusable'; readonly fault: Fault };
 
 /** Kafka as the engine sees it: finished batches out, nothing else. */
 export interface Publisher {

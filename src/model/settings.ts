@@ -27,7 +27,11 @@ export interface MysqlSettings {
 }
 
 export type SaslSettings =
-  | { readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; readonly username: string; readonly password: string }
+  | {
+      readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
+      readonly username: string;
+      readonly password: string;
+    }
   | {
       readonly mechanism: 'oauthbearer';
       readonly tokenEndpoint: string;

@@ -1,0 +1,93 @@
+import { backOffMs } from '../delivery/back-off.ts';
+import { pause } from '../model/clock.ts';
+import { type Fault, RelayError } from '../model/fault.ts';
+import type { Leader } from '../model/store.ts';
+import { startPosition } from './start-position.ts';
+import { type RelayDeps, Term, type TermEnd } from './term.ts';
+
+/*
+ * The relay, as a machine. Who moves it:
+ *
+ *   starting ──▶ standby ──▶ leading ──▶ flowing ──▶ stopping ──▶ stopped
+ *                  ▲  ▲         │        │  │
+ *                  │  └─────────┴────────┘  │ fault that needs a person
+ *                  │   leadership lost      ▼
+ *                  │                      halted
+ *
+ *   starting   nothing is known of MySQL yet; unreachable = try again with back-off
+ *   standby    another relay of this name holds the lock; it is asked for until it is ours
+ *   leading    the lock is ours and the epoch is taken: read or choose the start position, connect to Kafka
+ *   flowing    one `Term`: the source is read (a lost stream is begun again behind the last transaction routed), rows
+ *              go into lanes, lanes send, the flusher retires rows and saves the checkpoint
+ *   stopping   reading has ended; lanes drain, the last flush is made, the lock is given back
+ *   halted     the fault is told, nothing more is sent or written; the checkpoint stands before the cause
+ *
+ * `stop` (the first signal) moves every state to stopping. Losing the lock or a compare-and-set ends the term at once
+ * and everything that was in hand with it; the next term begins at the saved checkpoint (its repeats are duplicates
+ * after a fault). Only this file changes the state.
+ */
+export type RelayState = 'starting' | 'standby' | 'leading' | 'flowing' | 'stopping' | 'stopped' | 'halted';
+
+const BACK_OFF = { baseMs: 200, capMs: 5_000 };
+
+/** Runs until `stop` is aborted (returns null), or until a fault that the relay cannot mend (returns it). */
+export async function runRelay(deps: RelayDeps, stop: AbortSignal): Promise<Fault | null> {
+  const { log, clock } = deps;
+  let state: RelayState = 'starting';
+  const enter = (next: RelayState, fields: Record<string, unknown> = {}): void => {
+    if (next === state) return;
+    log.info('relay-state', { from: state, to: next, ...fields });
+    state = next;
+  };
+  stop.addEventListener('abort', () => enter('stopping'), { once: true });
+  for (let tries = 1; ; tries++) {
+    try {
+      const end = await term(deps, stop, enter);
+      if (end.as === 'stopped') {
+        enter('stopped');
+        return null;
+      }
+      if (end.as === 'halted') {
+        enter('halted', { code: end.fault.code });
+        return end.fault;
+      }
+      log.warn('leadership-lost');
+      tries = 0;
+      await pause(clock, BACK_OFF.baseMs, stop);
+    } catch (error) {
+      const fault: Fault =
+        error instanceof RelayError
+          ? error.fault
+          : { code: 'INTERNAL', disposition: 'halt', detail: 'running the relay', cause: error };
+      if (stop.aborted) {
+        enter('stopped');
+        return null;
+      }
+      if (fault.disposition !== 'retry' && fault.disposition !== 'renew') {
+        enter('halted', { code: fault.code });
+        return fault;
+      }
+      if (tries === 1) log.warn('relay-waits', { code: fault.code, detail: fault.detail });
+      await pause(clock, backOffMs(BACK_OFF, tries, Math.random()), stop);
+    }
+  }
+}
+
+async function term(
+  deps: RelayDeps,
+  stop: AbortSignal,
+  enter: (next: RelayState, fields?: Record<string, unknown>) => void,
+): Promise<TermEnd> {
+  const { store, publisher, settings, log } = deps;
+  if (stop.aborted) return { as: 'stopped' };
+  const leader: Leader = await store.lead(stop, () => enter('standby'));
+  try {
+    enter('leading', { epoch: leader.epoch });
+    const facts = await store.serverFacts();
+    const [from] = await Promise.all([startPosition(store, leader, facts, settings, log), publisher.connect(stop)]);
+    enter('flowing', { server: facts.serverUuid, version: facts.version });
+    return await new Term(deps, leader, facts, from).run(stop);
+  } finally {
+    await leader.release();
+  }
+}

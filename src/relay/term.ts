@@ -1,0 +1,144 @@
+import { AckWindow } from '../delivery/ack-window.ts';
+import { backOffMs } from '../delivery/back-off.ts';
+import { BufferPool } from '../delivery/buffer-pool.ts';
+import { parseGtidSet } from '../delivery/gtid-set.ts';
+import type { SpareBatches } from '../delivery/lane.ts';
+import { type Clock, pause } from '../model/clock.ts';
+import { type Fault, RelayError } from '../model/fault.ts';
+import type { Log } from '../model/log.ts';
+import { type Checkpoint, formatPosition } from '../model/position.ts';
+import type { Publisher } from '../model/publisher.ts';
+import type { Settings } from '../model/settings.ts';
+import type { Source } from '../model/source.ts';
+import type { Leader, ServerFacts, Store } from '../model/store.ts';
+import { Flusher } from './flusher.ts';
+import { LaneSender } from './lane-sender.ts';
+import { Router } from './router.ts';
+
+const STREAM_BACK_OFF = { baseMs: 100, capMs: 5_000 };
+
+/** The outside world, as ports. */
+export interface RelayDeps {
+  readonly settings: Settings;
+  readonly source: Source;
+  readonly publisher: Publisher;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** How a term ended: told to stop and everything flushed, leadership lost, or a fault that needs a person. */
+export type TermEnd =
+  { readonly as: 'stopped' } | { readonly as: 'lost' } | { readonly as: 'halted'; readonly fault: Fault };
+
+/**
+ * One term of leadership, from a checkpoint to its end. Lanes, window and buffers live and die with it: what another
+ * leader may have sent or another server may have logged must not be mixed with them.
+ */
+export class Term {
+  readonly #deps: RelayDeps;
+  readonly #leader: Leader;
+  readonly #sender: LaneSender;
+  readonly #flusher: Flusher;
+  readonly #router: Router;
+  /** Ends reading: a stop, a loss, or a fault. */
+  readonly #endReading = new AbortController();
+  #fault: Fault | null = null;
+
+  constructor(deps: RelayDeps, leader: Leader, facts: ServerFacts, from: Checkpoint) {
+    const { settings, publisher, store, clock, log } = deps;
+    this.#deps = deps;
+    this.#leader = leader;
+    const spare: SpareBatches = [];
+    const pool = new BufferPool(settings.relay.maxInFlightBytes, settings.kafka.batchBytes);
+    const gtids = from.gtidSet === null || !facts.gtidMode ? null : parseGtidSet(from.gtidSet, facts.flavour);
+    const window = new AckWindow(from, gtids);
+    const onFault = (fault: Fault): void => this.#end(fault);
+    this.#flusher = new Flusher({
+      ...{ store, leader, window, clock, log, spare, onFault },
+      flushMs: settings.relay.flushMs,
+      flushRows: settings.relay.flushRows,
+      retires: settings.outboxes.map((outbox) => outbox.retire !== 'keep'),
+      high: () => this.#router.routedThrough.position,
+    });
+    this.#sender = new LaneSender({
+      ...{ publisher, leader, clock, log, onFault },
+      compression: settings.kafka.compression,
+      onAcked: (batch) => this.#flusher.add(batch),
+    });
+    this.#router = new Router({
+      ...{ window, pool, spare, publisher, clock, log, from },
+      sender: this.#sender,
+      flusher: this.#flusher,
+      batchRecords: settings.kafka.batchRecords,
+    });
+  }
+
+  /** Runs until `stop` is aborted and everything on its way is settled and flushed, or the term ends otherwise. */
+  async run(stop: AbortSignal): Promise<TermEnd> {
+    const endReading = (): void => this.#endReading.abort();
+    const lost = (): void => this.#end(null);
+    stop.addEventListener('abort', endReading, { once: true });
+    this.#leader.lost.addEventListener('abort', lost, { once: true });
+    if (stop.aborted) endReading();
+    if (this.#leader.lost.aborted) lost();
+    try {
+      await this.#read();
+      if (this.#fault === null && !this.#leader.lost.aborted) {
+        await this.#sender.drained();
+        await this.#flusher.finish();
+      }
+    } finally {
+      stop.removeEventListener('abort', endReading);
+      this.#leader.lost.removeEventListener('abort', lost);
+      this.#sender.stop();
+      this.#flusher.stop();
+    }
+    // A fault of our own session (another epoch, another server) is mended by a new term.
+    if (this.#leader.lost.aborted || this.#fault?.disposition === 'renew') return { as: 'lost' };
+    return this.#fault === null ? { as: 'stopped' } : { as: 'halted', fault: this.#fault };
+  }
+
+  /** Reads stream after stream; each begins behind the last transaction routed. */
+  async #read(): Promise<void> {
+    const { source, clock, log } = this.#deps;
+    const signal = this.#endReading.signal;
+    const ended = (): boolean => signal.aborted;
+    for (let tries = 1; !ended(); tries++) {
+      const from = this.#router.routedThrough;
+      try {
+        for await (const group of source.stream(from, signal)) {
+          if (tries > 0) log.info('tail-flowing', { position: formatPosition(from.position) });
+          tries = 0;
+          await this.#router.route(group, signal);
+          if (ended()) return;
+        }
+      } catch (error) {
+        if (ended()) return;
+        const fault = faultOf(error);
+        if (fault.disposition !== 'retry' && fault.disposition !== 'renew') {
+          this.#end(fault);
+          return;
+        }
+        log.warn('tail-lost', {
+          code: fault.code,
+          detail: fault.detail,
+          resumeAt: formatPosition(this.#router.routedThrough.position),
+        });
+        await pause(clock, backOffMs(STREAM_BACK_OFF, Math.max(tries, 1), Math.random()), signal);
+      }
+    }
+  }
+
+  #end(fault: Fault | null): void {
+    this.#fault ??= fault;
+    this.#endReading.abort();
+    this.#sender.stop();
+    this.#flusher.stop();
+  }
+}
+
+function faultOf(error: unknown): Fault {
+  if (error instanceof RelayError) return error.fault;
+  return { code: 'INTERNAL', disposition: 'halt', detail: 'reading the binlog', cause: error };
+}

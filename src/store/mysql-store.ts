@@ -1,0 +1,113 @@
+import { type Clock } from '../model/clock.ts';
+import { fault } from '../model/fault.ts';
+import { quoteIdentifier, quoteTable } from '../model/identifier.ts';
+import type { Log } from '../model/log.ts';
+import type { Checkpoint } from '../model/position.ts';
+import type { Settings } from '../model/settings.ts';
+import type { FlushRequest, Leader, SavedOffsets, ServerFacts, Store } from '../model/store.ts';
+import { Flush } from './flush.ts';
+import { lead } from './leadership.ts';
+import { readHead, readServerFacts } from './server.ts';
+import { type Row, Session } from './session.ts';
+
+/** The store over one connection for statements (made again when it dies) and the leader's own. */
+export class MysqlStore implements Store {
+  readonly #settings: Settings;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #offsets: string;
+  readonly #flush: Flush;
+  #session: Session | null = null;
+  #facts: ServerFacts | null = null;
+
+  constructor(settings: Settings, clock: Clock, log: Log) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#log = log;
+    this.#offsets = quoteTable(settings.mysql.database, 'cdc_relay_offsets');
+    this.#flush = new Flush(settings);
+  }
+
+  async serverFacts(): Promise<ServerFacts> {
+    this.#facts = await readServerFacts(await this.#open());
+    return this.#facts;
+  }
+
+  async head(): Promise<Checkpoint> {
+    return readHead(await this.#open(), this.#facts ?? (await this.serverFacts()));
+  }
+
+  lead(signal: AbortSignal, onStandby: () => void): Promise<Leader> {
+    const { mysql, relay } = this.#settings;
+    return lead(mysql, relay, this.#clock, this.#log, signal, onStandby);
+  }
+
+  async saved(): Promise<SavedOffsets | null> {
+    const session = await this.#open();
+    const [row] = await session.rows(
+      'reading the checkpoint',
+      `SELECT server_uuid, file, position, gtid_set, last_gtid, last_commit_us FROM ${this.#offsets} WHERE name = ?`,
+      [this.#settings.relay.name],
+    );
+    const file = (row as Row | undefined)?.['file'];
+    if (typeof file !== 'string') return null;
+    return {
+      serverUuid: String(row['server_uuid']),
+      checkpoint: {
+        position: { file, offset: Number(row['position']) },
+        gtidSet: textOrNull(row['gtid_set']),
+        lastGtid: textOrNull(row['last_gtid']),
+        lastCommitMicros: row['last_commit_us'] === null ? null : Number(row['last_commit_us']),
+      },
+    };
+  }
+
+  async saveFirst(leader: Leader, { position, gtidSet }: Checkpoint, serverUuid: string): Promise<void> {
+    const session = await this.#open();
+    const { matched } = await session.change(
+      'saving the first position',
+      `UPDATE ${this.#offsets} SET server_uuid = ?, file = ?, position = ?, gtid_set = ?, high_file = ?,
+         high_position = ?, updated_at = UTC_TIMESTAMP(6) WHERE name = ? AND epoch = ?`,
+      [
+        ...[serverUuid, position.file, position.offset, gtidSet, position.file, position.offset],
+        ...[this.#settings.relay.name, leader.epoch],
+      ],
+    );
+    if (matched !== 1) throw fault('LEADERSHIP_LOST', 'renew', 'another relay leads');
+  }
+
+  async flush<C extends Checkpoint>(leader: Leader, request: FlushRequest<C>): Promise<C | null> {
+    const session = await this.#open();
+    if (this.#facts !== null && session.serverUuid !== this.#facts.serverUuid) {
+      // The ids in hand are another server's: marking them here would lose this server's rows.
+      throw fault('MYSQL_FOREIGN_SERVER', 'renew', 'the address answers as another server than at the start');
+    }
+    return this.#flush.run(session, leader, request);
+  }
+
+  async outboxRows(outbox: number): Promise<{ any: boolean; pending: number | null }> {
+    const session = await this.#open();
+    const { schema, table, columns } = this.#settings.outboxes[outbox];
+    const name = quoteTable(schema, table);
+    const doing = `looking at ${name}`;
+    const any = (await session.rows(doing, `SELECT 1 FROM ${name} LIMIT 1`)).length > 0;
+    if (columns.status === null) return { any, pending: null };
+    const sql = `SELECT COUNT(*) AS pending FROM ${name} WHERE ${quoteIdentifier(columns.status)} = 'pending'`;
+    const [row] = await session.rows(doing, sql);
+    return { any, pending: Number(row['pending']) };
+  }
+
+  close(): Promise<void> {
+    this.#session?.destroy();
+    return Promise.resolve();
+  }
+
+  async #open(): Promise<Session> {
+    if (this.#session?.isUsable !== true) this.#session = await Session.open(this.#settings.mysql, this.#log);
+    return this.#session;
+  }
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}

@@ -1,0 +1,119 @@
+import mysql from 'mysql2/promise';
+import type { Log } from '../model/log.ts';
+import type { MysqlSettings } from '../model/settings.ts';
+import { classifyMysql } from '../mysql/classify.ts';
+import { connectionOptions } from '../mysql/connection.ts';
+
+const NOT_PERMITTED = 1227;
+
+/**
+ * Made on every connection: READ COMMITTED (under REPEATABLE READ our locks reach into gaps, and application INSERTs
+ * wait), the server's clock in UTC, and locks that are given up soon.
+ */
+const SETUP = [
+  'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+  "SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = 1",
+];
+
+export interface Changed {
+  /** Rows found by the WHERE clause, whether or not they changed (CLIENT_FOUND_ROWS, mysql2's default). */
+  readonly matched: number;
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+
+/**
+ * One connection for statements. Every statement has a time-out; what timed out or lost its connection leaves the
+ * session unusable (a late answer would be taken for the next one's), and `isUsable` says so.
+ */
+export class Session {
+  readonly #connection: mysql.Connection;
+  readonly #timeoutMs: number;
+  readonly serverUuid: string;
+  #usable = true;
+
+  private constructor(connection: mysql.Connection, timeoutMs: number, serverUuid: string) {
+    this.#connection = connection;
+    this.#timeoutMs = timeoutMs;
+    this.serverUuid = serverUuid;
+    // Without a listener a connection that dies while idle takes the process with it.
+    connection.on('error', () => {
+      this.#usable = false;
+    });
+  }
+
+  /** Throws a `RelayError`. */
+  static async open(settings: MysqlSettings, log: Log): Promise<Session> {
+    const doing = `connecting to ${settings.host}:${settings.port}`;
+    let connection: mysql.Connection;
+    try {
+      connection = await mysql.createConnection(connectionOptions(settings));
+    } catch (error) {
+      throw classifyMysql(error, doing);
+    }
+    connection.on('error', () => undefined);
+    try {
+      const timeout = settings.queryTimeoutMs;
+      for (const sql of SETUP) await connection.query({ sql, timeout });
+      await shortRowImages(connection, timeout, log);
+      return new Session(connection, timeout, await serverUuid(connection, timeout));
+    } catch (error) {
+      connection.destroy();
+      throw classifyMysql(error, doing);
+    }
+  }
+
+  get isUsable(): boolean {
+    return this.#usable;
+  }
+
+  async rows(doing: string, sql: string, values: readonly unknown[] = [], timeoutMs = this.#timeoutMs): Promise<Row[]> {
+    const [rows] = await this.#query(doing, sql, values, timeoutMs);
+    return rows as Row[];
+  }
+
+  async change(doing: string, sql: string, values: readonly unknown[] = []): Promise<Changed> {
+    const [result] = await this.#query(doing, sql, values, this.#timeoutMs);
+    return { matched: (result as mysql.ResultSetHeader).affectedRows };
+  }
+
+  async #query(doing: string, sql: string, values: readonly unknown[], timeout: number): Promise<[unknown, unknown]> {
+    try {
+      return await this.#connection.query({ sql, timeout, values: [...values] });
+    } catch (error) {
+      const fault = classifyMysql(error, doing);
+      if (fault.fault.code === 'MYSQL_UNREACHABLE' || fault.fault.code === 'MYSQL_QUERY_TIMEOUT') this.destroy();
+      throw fault;
+    }
+  }
+
+  destroy(): void {
+    this.#usable = false;
+    this.#connection.destroy();
+  }
+}
+
+/**
+ * Our updates need only the primary key in the log: a fifth of the bytes for every replica. Needs
+ * SESSION_VARIABLES_ADMIN (MySQL) or BINLOG ADMIN (MariaDB); without it the server's row image stays.
+ */
+async function shortRowImages(connection: mysql.Connection, timeout: number, log: Log): Promise<void> {
+  try {
+    await connection.query({ sql: "SET SESSION binlog_row_image = 'MINIMAL'", timeout });
+  } catch (error) {
+    if ((error as { errno?: unknown }).errno !== NOT_PERMITTED) throw error;
+    log.debug('row-image-stays-full', { missing: 'SESSION_VARIABLES_ADMIN' });
+  }
+}
+
+/** MariaDB has no server_uuid: its server id must do. */
+async function serverUuid(connection: mysql.Connection, timeout: number): Promise<string> {
+  const [rows] = await connection.query({
+    sql: "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_id')",
+    timeout,
+  });
+  const values = new Map(
+    (rows as { Variable_name: string; Value: string }[]).map((row) => [row.Variable_name, row.Value]),
+  );
+  return values.get('server_uuid') ?? `mariadb-${values.get('server_id') ?? ''}`;
+}
