@@ -1,0 +1,188 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fault, RelayError, type Fault } from '../model/fault.ts';
+import type { SealedBatch, SendOutcome } from '../model/publisher.ts';
+import type { Brokers } from './brokers.ts';
+import { clientFault, isPeerClosed, timeout } from './client-faults.ts';
+import {
+  brokerFault,
+  CORRUPT_MESSAGE,
+  DUPLICATE_SEQUENCE_NUMBER,
+  LEADER_NOT_AVAILABLE,
+  THROTTLING_QUOTA_EXCEEDED,
+  verdictOf,
+} from './fault-table.ts';
+import type { Link } from './link.ts';
+import { askMetadata, type MetadataRefresher } from './metadata.ts';
+import { readProduceAnswer } from './produce-request.ts';
+import type { Routes } from './routes.ts';
+import { within } from './within.ts';
+
+/**
+ * The part of the request time-out that finding the leader and a connection may take. The rest is the request's own:
+ * one that starts late must not cut a good connection.
+ */
+const ROUTE_SHARE = 1 / 2;
+
+/** The leader gives up waiting for its replicas before we give up waiting for it, so that the connection survives. */
+const ACK_SHARE = 3 / 4;
+
+/** "Corrupt" so often running for the same bytes is no accident of the wire. */
+const CORRUPT_LIMIT = 3;
+
+/** No broker closes the connection on a request smaller than this for its size (`socket.request.max.bytes`). */
+const SUSPECT_BYTES = 1 << 20;
+/** Closed on so often running for the same bytes, all but the first time on a connection of their own. */
+const HUNG_UP_LIMIT = 3;
+
+/** From this version on the broker answers first and then does not read for `throttle_time_ms` (KIP-219). */
+const THROTTLE_VERSION = 6;
+
+interface Strikes {
+  hungUp: number;
+  corrupt: number;
+}
+
+/** Sends one batch to the leader of its partition. Keeps nothing but what must be known of bytes that fail again. */
+export class Sender {
+  readonly #requestTimeoutMs: number;
+  readonly #brokers: Brokers;
+  readonly #metadata: MetadataRefresher;
+  readonly #routes: Routes;
+  readonly #strikes = new WeakMap<Buffer, Strikes>();
+
+  constructor(requestTimeoutMs: number, brokers: Brokers, metadata: MetadataRefresher, routes: Routes) {
+    this.#requestTimeoutMs = requestTimeoutMs;
+    this.#brokers = brokers;
+    this.#metadata = metadata;
+    this.#routes = routes;
+  }
+
+  /** Never rejects; resolves within the request time-out. */
+  async send(batch: SealedBatch): Promise<SendOutcome> {
+    const startedMs = performance.now();
+    const where = `${batch.topic}-${batch.partition}`;
+    const apart = (this.#strikes.get(batch.bytes)?.hungUp ?? 0) > 0;
+    let link: Link;
+    try {
+      link = (apart ? null : this.#readyLink(batch)) ?? (await this.#findLink(batch, apart, where));
+      // Since it was found: nothing has been written yet.
+      if (link.ended) throw fault('KAFKA_UNREACHABLE', 'retry', `${link.name}: the connection has just been lost`);
+    } catch (error) {
+      this.#routes.doubt(batch.topic, batch.partition);
+      return { as: 'refused', fault: clientFault(error, where) };
+    }
+    const leftMs = this.#requestTimeoutMs - (performance.now() - startedMs);
+    const timer = setTimeout(() => link.drop(timeout(link.name, 'no answer in time')), leftMs);
+    try {
+      const payload = await link.produce(batch, Math.ceil(leftMs * ACK_SHARE));
+      return this.#judge(batch, link, payload, where);
+    } catch (error) {
+      this.#routes.doubt(batch.topic, batch.partition);
+      const untilMs = startedMs + this.#requestTimeoutMs;
+      const tooLarge = isPeerClosed(error) && (await this.#isTooLarge(batch, link, apart, untilMs));
+      return tooLarge
+        ? { as: 'refused', fault: requestTooLarge(where, batch) }
+        : { as: 'uncertain', fault: clientFault(error, link.name) };
+    } finally {
+      clearTimeout(timer);
+      if (apart) link.drop(NO_LONGER_NEEDED);
+    }
+  }
+
+  /** The usual case, without a detour through the event loop. */
+  #readyLink({ topic, partition }: SealedBatch): Link | null {
+    const leader = this.#routes.leader(topic, partition);
+    const link = leader === null ? null : (this.#brokers.node(leader)?.data.ready ?? null);
+    return link === null || link.throttledUntilMs > performance.now() ? null : link;
+  }
+
+  #findLink(batch: SealedBatch, apart: boolean, where: string): Promise<Link> {
+    const boundMs = this.#requestTimeoutMs * ROUTE_SHARE;
+    const finding = this.#leaderLink(batch, apart, where, boundMs);
+    let late = false;
+    finding.then((link) => late && apart && link.drop(NO_LONGER_NEEDED)).catch(() => undefined);
+    return within(boundMs, finding, () => {
+      late = true;
+      return new RelayError(timeout(where, 'no leader or no connection to it in time'));
+    });
+  }
+
+  async #leaderLink(batch: SealedBatch, apart: boolean, where: string, boundMs: number): Promise<Link> {
+    const { topic, partition } = batch;
+    if (this.#routes.leader(topic, partition) === null) {
+      const entry = await this.#metadata.refresh(topic);
+      const obstacle = this.#routes.obstacle(entry, partition, performance.now());
+      if (obstacle !== null) throw new RelayError(obstacle);
+    }
+    const node = this.#brokers.node(this.#routes.leader(topic, partition) ?? -1);
+    if (node === undefined)
+      throw new RelayError(brokerFault(LEADER_NOT_AVAILABLE, `${where}: its leader is not known`));
+    const link = apart ? await node.ownLink() : await node.data.get();
+    const throttledMs = link.throttledUntilMs - performance.now();
+    if (throttledMs > boundMs) throw new RelayError(brokerFault(THROTTLING_QUOTA_EXCEEDED, link.name));
+    if (throttledMs > 0) await sleep(throttledMs);
+    return link;
+  }
+
+  #judge(batch: SealedBatch, link: Link, payload: Buffer, where: string): SendOutcome {
+    const answer = readProduceAnswer(link.produceVersion, payload, batch);
+    if (answer === null) {
+      const mismatch: Fault = {
+        code: 'KAFKA_RESPONSE_MISMATCH',
+        disposition: 'retry',
+        detail: `${link.name}: the answer does not name ${where}, and that alone`,
+      };
+      link.drop(mismatch);
+      return { as: 'uncertain', fault: mismatch };
+    }
+    const { errorCode, throttleMs } = answer;
+    if (link.produceVersion >= THROTTLE_VERSION) link.throttle(throttleMs);
+    if (errorCode === 0 || errorCode === DUPLICATE_SEQUENCE_NUMBER) {
+      this.#strikes.delete(batch.bytes);
+      return { as: 'acked', duplicate: errorCode !== 0 };
+    }
+    const { appended } = verdictOf(errorCode);
+    let found = brokerFault(errorCode, where);
+    if (errorCode === CORRUPT_MESSAGE && ++this.#strikesOf(batch).corrupt < CORRUPT_LIMIT) {
+      found = { ...found, disposition: 'retry' };
+    }
+    if (found.disposition === 'retry') this.#routes.doubt(batch.topic, batch.partition);
+    return { as: appended === 'maybe' ? 'uncertain' : 'refused', fault: found };
+  }
+
+  /**
+   * A broker closes the connection on a request that is over its `socket.request.max.bytes`, before it reads it: from
+   * outside that is a lost connection, and would be repeated for ever. So bytes on which the connection was closed go
+   * over one of their own, where nothing else can be the reason; if that is closed too while the broker answers others,
+   * it is the size. The broker has appended nothing then: it never read the batch.
+   */
+  async #isTooLarge(batch: SealedBatch, link: Link, apart: boolean, untilMs: number): Promise<boolean> {
+    if (batch.bytes.length <= SUSPECT_BYTES) return false;
+    const strikes = this.#strikesOf(batch);
+    if (++strikes.hungUp < HUNG_UP_LIMIT || !apart) return false;
+    const leftMs = Math.max(1, untilMs - performance.now());
+    const answers = async () => askMetadata(await this.#brokers.at(link.address).control.get(), [], leftMs);
+    try {
+      await within(leftMs, answers(), () => new RelayError(timeout(link.name, 'no answer in time')));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #strikesOf({ bytes }: SealedBatch): Strikes {
+    let strikes = this.#strikes.get(bytes);
+    if (strikes === undefined) this.#strikes.set(bytes, (strikes = { hungUp: 0, corrupt: 0 }));
+    return strikes;
+  }
+}
+
+function requestTooLarge(where: string, { bytes }: SealedBatch): Fault {
+  return {
+    code: 'KAFKA_REQUEST_TOO_LARGE',
+    disposition: 'reject',
+    detail: `${where}: the broker closes the connection on a request of ${bytes.length} bytes (socket.request.max.bytes)`,
+  };
+}
+
+const NO_LONGER_NEEDED = fault('STOPPED', 'retry', 'the connection is no longer needed').fault;
