@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto';
+import { hostname } from 'node:os';
+import type {
+  KafkaSettings,
+  MysqlSettings,
+  OutboxSettings,
+  SaslSettings,
+  Settings,
+  StartAt,
+  TlsSettings,
+  TopicRule,
+} from '../model/settings.ts';
+import type { Config } from './schema.ts';
+import { parseTableName } from './table-name.ts';
+
+/** The settings that a configuration without faults stands for. */
+export function settingsOf(config: Config): Settings {
+  const name = config.name!;
+  return {
+    relay: { name, start: startOf(config.start), ...config.relay },
+    mysql: mysqlOf(config.mysql, name),
+    kafka: kafkaOf(config.kafka, name),
+    outboxes: config.outboxes.map((outbox) => outboxOf(outbox, config.mysql.database!)),
+  };
+}
+
+function startOf(start: Config['start']): StartAt | null {
+  if (start === undefined) return null;
+  return typeof start === 'string' ? { kind: start } : { kind: 'position', ...start };
+}
+
+function mysqlOf(mysql: Config['mysql'], name: string): MysqlSettings {
+  return {
+    host: mysql.host!,
+    port: mysql.port,
+    user: mysql.user!,
+    password: mysql.password!,
+    database: mysql.database!,
+    tls: tlsOf(mysql.tls),
+    serverId: mysql.serverId ?? derivedServerId(name, hostname()),
+    connectTimeoutMs: mysql.connectTimeoutMs,
+    queryTimeoutMs: mysql.queryTimeoutMs,
+    heartbeatMs: mysql.heartbeatMs,
+  };
+}
+
+/**
+ * A replica id that is the same at each start and another one for each relay and machine: in the upper half of the
+ * 32 bits, where hand-numbered servers are not.
+ */
+export function derivedServerId(name: string, host: string): number {
+  const hash = createHash('sha256').update(`${name}\0${host}`).digest().readUInt32BE(0);
+  return 0x8000_0000 + (hash % 0x7fff_ffff);
+}
+
+function tlsOf(tls: Config['mysql']['tls'] | Config['kafka']['tls']): TlsSettings | null {
+  if (typeof tls === 'boolean') return tls ? { verify: true } : null;
+  return {
+    verify: tls.verify,
+    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+    ...(tls.cert === undefined ? {} : { cert: tls.cert }),
+    ...(tls.key === undefined ? {} : { key: tls.key }),
+    ...('serverName' in tls && tls.serverName !== undefined ? { serverName: tls.serverName } : {}),
+  };
+}
+
+function kafkaOf(kafka: Config['kafka'], name: string): KafkaSettings {
+  return {
+    brokers: kafka.brokers!,
+    clientId: kafka.clientId ?? `cdc-relay-${name}`,
+    tls: tlsOf(kafka.tls),
+    sasl: kafka.sasl === undefined ? null : saslOf(kafka.sasl),
+    compression: kafka.compression,
+    batchBytes: kafka.batchBytes,
+    batchRecords: kafka.batchRecords,
+    connectTimeoutMs: kafka.connectTimeoutMs,
+    requestTimeoutMs: kafka.requestTimeoutMs,
+    createTopics: kafka.createTopics ?? null,
+  };
+}
+
+function saslOf(sasl: NonNullable<Config['kafka']['sasl']>): SaslSettings {
+  const mechanism = sasl.mechanism!;
+  if (mechanism !== 'oauthbearer') return { mechanism, username: sasl.username!, password: sasl.password! };
+  return {
+    mechanism,
+    tokenEndpoint: sasl.tokenEndpoint!,
+    clientId: sasl.clientId!,
+    clientSecret: sasl.clientSecret!,
+    ...(sasl.scope === undefined ? {} : { scope: sasl.scope }),
+  };
+}
+
+function outboxOf(outbox: Config['outboxes'][number], database: string): OutboxSettings {
+  const { schema, table } = parseTableName(outbox.table!)!;
+  return {
+    schema: schema ?? database,
+    table,
+    columns: outbox.columns,
+    topic: topicOf(outbox.topic),
+    retire: outbox.retire,
+  };
+}
+
+function topicOf({ column, fixed, template }: Config['outboxes'][number]['topic']): TopicRule {
+  if (fixed !== undefined) return { kind: 'fixed', topic: fixed };
+  if (template !== undefined) return { kind: 'template', template };
+  return { kind: 'column', column: column ?? 'topic' };
+}
