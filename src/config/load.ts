@@ -11,7 +11,7 @@ import { merge } from './layers.ts';
 import { deleteAt, type Path, pathText, setAt, type Tree } from './paths.ts';
 import { type Config, configSchema } from './schema.ts';
 import { readValueFiles, redact, secretsIn } from './secrets.ts';
-import { settingsOf } from './settings.ts';
+import { complete, settingsOf } from './settings.ts';
 
 /** Read where neither flag nor variable names a file, when it is there. */
 export const DEFAULT_FILE = 'cdc-relay.yaml';
@@ -70,12 +70,13 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     const located = inOrder(faults.map((fault) => locate(fault, file, originOf)));
     return { ok: false, faults: located, report: report(located, name) };
   }
+  const config = complete(checked.config);
   return {
     ok: true,
-    settings: settingsOf(checked.config),
-    log: checked.config.log,
-    secrets: secretsIn(checked.config),
-    redacted: redact(checked.config, files.read),
+    settings: settingsOf(config),
+    log: config.log,
+    secrets: secretsIn(config),
+    redacted: redact(config, files.read),
     file: name,
   };
 }

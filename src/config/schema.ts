@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SHIPPED_COLUMNS } from '../model/outbox-columns.ts';
 
 /**
  * The configuration as people write it. Every message is what is *expected*; the report adds what was found. Keys are
@@ -95,25 +96,26 @@ const kafka = map('a map with brokers', {
 });
 
 const columnExpected = 'a column name';
-const column = (name: string) => text(columnExpected).default(name);
-const columnOrNone = (name: string) =>
-  text(`${columnExpected}, or null when the table has none`).nullable().default(name);
+type Column = keyof typeof SHIPPED_COLUMNS;
+const column = (key: Column) => text(columnExpected).default(SHIPPED_COLUMNS[key]);
+const columnOrNone = (key: Column) =>
+  text(`${columnExpected}, or null when the table has none`).nullable().default(SHIPPED_COLUMNS[key]);
 
 const columns = map('a map of column names', {
   id: column('id'),
-  aggregateId: column('aggregate_id'),
-  eventType: columnOrNone('event_type'),
+  aggregateId: column('aggregateId'),
+  eventType: columnOrNone('eventType'),
   payload: column('payload'),
   headers: columnOrNone('headers'),
-  idempotencyKey: column('idempotency_key'),
+  idempotencyKey: column('idempotencyKey'),
   status: columnOrNone('status'),
-  availableAt: columnOrNone('available_at'),
-  claimedAt: columnOrNone('claimed_at'),
-  claimedBy: columnOrNone('claimed_by'),
+  availableAt: columnOrNone('availableAt'),
+  claimedAt: columnOrNone('claimedAt'),
+  claimedBy: columnOrNone('claimedBy'),
   attempts: columnOrNone('attempts'),
-  lastError: columnOrNone('last_error'),
-  createdAt: columnOrNone('created_at'),
-  publishedAt: columnOrNone('published_at'),
+  lastError: columnOrNone('lastError'),
+  createdAt: columnOrNone('createdAt'),
+  publishedAt: columnOrNone('publishedAt'),
 });
 
 const outbox = map('a map with table', {

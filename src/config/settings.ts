@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
+import { SHIPPED_TOPIC_COLUMN } from '../model/outbox-columns.ts';
 import type {
   KafkaSettings,
   MysqlSettings,
@@ -13,13 +14,25 @@ import type {
 import type { Config } from './schema.ts';
 import { parseTableName } from './table-name.ts';
 
-/** The settings that a configuration without faults stands for. */
-export function settingsOf(config: Config): Settings {
+/** Fills in what depends on other keys. */
+export function complete(config: Config): Config {
   const name = config.name!;
   return {
-    relay: { name, start: startOf(config.start), ...config.relay },
-    mysql: mysqlOf(config.mysql, name),
-    kafka: kafkaOf(config.kafka, name),
+    ...config,
+    mysql: { ...config.mysql, serverId: config.mysql.serverId ?? derivedServerId(name, hostname()) },
+    kafka: { ...config.kafka, clientId: config.kafka.clientId ?? `cdc-relay-${name}` },
+    outboxes: config.outboxes.map((outbox) =>
+      Object.keys(outbox.topic).length > 0 ? outbox : { ...outbox, topic: { column: SHIPPED_TOPIC_COLUMN } },
+    ),
+  };
+}
+
+/** The settings that a complete configuration without faults stands for. */
+export function settingsOf(config: Config): Settings {
+  return {
+    relay: { name: config.name!, start: startOf(config.start), ...config.relay },
+    mysql: mysqlOf(config.mysql),
+    kafka: kafkaOf(config.kafka),
     outboxes: config.outboxes.map((outbox) => outboxOf(outbox, config.mysql.database!)),
   };
 }
@@ -29,7 +42,7 @@ function startOf(start: Config['start']): StartAt | null {
   return typeof start === 'string' ? { kind: start } : { kind: 'position', ...start };
 }
 
-function mysqlOf(mysql: Config['mysql'], name: string): MysqlSettings {
+function mysqlOf(mysql: Config['mysql']): MysqlSettings {
   return {
     host: mysql.host!,
     port: mysql.port,
@@ -37,7 +50,7 @@ function mysqlOf(mysql: Config['mysql'], name: string): MysqlSettings {
     password: mysql.password!,
     database: mysql.database!,
     tls: tlsOf(mysql.tls),
-    serverId: mysql.serverId ?? derivedServerId(name, hostname()),
+    serverId: mysql.serverId!,
     connectTimeoutMs: mysql.connectTimeoutMs,
     queryTimeoutMs: mysql.queryTimeoutMs,
     heartbeatMs: mysql.heartbeatMs,
@@ -64,10 +77,10 @@ function tlsOf(tls: Config['mysql']['tls'] | Config['kafka']['tls']): TlsSetting
   };
 }
 
-function kafkaOf(kafka: Config['kafka'], name: string): KafkaSettings {
+function kafkaOf(kafka: Config['kafka']): KafkaSettings {
   return {
     brokers: kafka.brokers!,
-    clientId: kafka.clientId ?? `cdc-relay-${name}`,
+    clientId: kafka.clientId!,
     tls: tlsOf(kafka.tls),
     sasl: kafka.sasl === undefined ? null : saslOf(kafka.sasl),
     compression: kafka.compression,
@@ -105,5 +118,5 @@ function outboxOf(outbox: Config['outboxes'][number], database: string): OutboxS
 function topicOf({ column, fixed, template }: Config['outboxes'][number]['topic']): TopicRule {
   if (fixed !== undefined) return { kind: 'fixed', topic: fixed };
   if (template !== undefined) return { kind: 'template', template };
-  return { kind: 'column', column: column ?? 'topic' };
+  return { kind: 'column', column: column! };
 }

@@ -1,0 +1,32 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { type RelayCommand, runCommandLine } from './commands/command.ts';
+
+const COMMANDS: readonly RelayCommand[] = [
+  {
+    name: 'migrate',
+    summary: "Create the relay's tables, and outbox tables that are missing",
+    options: [['--print', 'print the SQL instead; needs no server']],
+    examples: ['cdc-relay migrate', 'cdc-relay migrate --print | mysql --comments app'],
+    load: async () => (await import('./commands/migrate.ts')).migrate,
+  },
+  {
+    name: 'config',
+    summary: 'Print the configuration that holds, without its secrets',
+    options: [
+      ['--check', 'only say whether it is good'],
+      ['--json', 'print JSON: {version: 1, file, config}'],
+    ],
+    examples: ['cdc-relay config --check', 'cdc-relay config --set mysql.host=db1'],
+    load: async () => (await import('./commands/config.ts')).config,
+  },
+];
+
+const { version } = z
+  .object({ version: z.string() })
+  .parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')));
+
+// A reader that has seen enough (`| head`) is no fault.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+process.exit(await runCommandLine(version, COMMANDS, process.argv));
