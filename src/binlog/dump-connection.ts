@@ -1,0 +1,181 @@
+import ZongJi from '@vlasky/zongji';
+import type { Connection } from 'mysql2';
+import { fault, type RelayError } from '../model/fault.ts';
+import { formatPosition, type Position } from '../model/position.ts';
+import type { MysqlSettings, OutboxSettings } from '../model/settings.ts';
+import { connectionOptions } from '../mysql/connection.ts';
+import { binlogDisabled, dumpFault } from './dump-faults.ts';
+import { askFacts, type ServerFacts } from './server-facts.ts';
+
+/** The dump command has 32 bits for the position. */
+const MAX_OFFSET = 0xffff_ffff;
+
+/** While the socket is paused the server waits with a full buffer; it must not take that for a dead client. */
+const NET_WRITE_TIMEOUT_SECONDS = 86_400;
+
+const EVENT_MARKER = 0x00;
+const ERROR_MARKER = 0xff;
+const PACKET_HEADER_BYTES = 4;
+
+/** mysql2's packet: one object, used again for the next packet. The payload begins behind four bytes of header. */
+interface Packet {
+  readonly buffer: Buffer;
+  readonly start: number;
+  readonly end: number;
+  asError(encoding: string): Error;
+}
+
+/** What of mysql2's connection is used beside its public face. */
+type Wire = Connection & {
+  handlePacket: (packet?: Packet) => void;
+  readonly stream: { pause(): unknown; resume(): unknown; destroy(): unknown };
+};
+
+/** Takes what the dump gives; called from within the socket's data event. */
+export interface DumpSink {
+  /** One event, `start` at its header. The buffer belongs to the sink from here on. */
+  event(buffer: Buffer, start: number, end: number): void;
+  /** The dump has ended; nothing follows. */
+  ended(reason: RelayError): void;
+}
+
+export interface DumpOptions {
+  readonly mysql: MysqlSettings;
+  readonly outboxes: readonly OutboxSettings[];
+  readonly from: Position;
+  readonly signal: AbortSignal;
+}
+
+export interface OpenDump {
+  readonly dump: DumpConnection;
+  readonly facts: ServerFacts;
+}
+
+/**
+ * One dump of the binlog over zongji: it connects, negotiates checksums and sends the command; from then on its
+ * connection's packets come here and never reach its parser. Used once: zongji's caches outlive a restart.
+ */
+export class DumpConnection {
+  readonly #zongji: ZongJi;
+  readonly #from: Position;
+  #sink: DumpSink | null = null;
+
+  private constructor(zongji: ZongJi, from: Position) {
+    this.#zongji = zongji;
+    this.#from = from;
+  }
+
+  /** Throws a RelayError, and has closed what it opened. Nothing arrives before `start`. */
+  static async open({ mysql, from, outboxes, signal }: DumpOptions): Promise<OpenDump> {
+    if (from.offset > MAX_OFFSET) {
+      const at = formatPosition(from);
+      throw fault('BINLOG_POSITION_UNUSABLE', 'halt', `cannot read from ${at}: a dump begins below 4 GiB of a file`);
+    }
+    const zongji = new ZongJi(connectionOptions(mysql));
+    const dump = new DumpConnection(zongji, from);
+    const giveUp = AbortSignal.any([signal, AbortSignal.timeout(mysql.connectTimeoutMs + mysql.queryTimeoutMs)]);
+    const { promise: ready, resolve, reject } = Promise.withResolvers<undefined>();
+    const onGiveUp = () => reject(fault('BINLOG_CONNECTION_LOST', 'retry', 'the server does not answer'));
+    giveUp.addEventListener('abort', onGiveUp);
+    zongji.on('error', reject);
+    zongji.on('ready', () => {
+      // The dump command is sent when this returns.
+      dump.#tap();
+      resolve(undefined);
+    });
+    try {
+      giveUp.throwIfAborted();
+      zongji.start({ serverId: mysql.serverId, filename: from.file, position: from.offset });
+      const [facts] = await Promise.all([dump.#ask(outboxes), dump.#announce(mysql.heartbeatMs), ready]);
+      return { dump, facts };
+    } catch (error) {
+      dump.close();
+      throw dumpFault(error, from);
+    } finally {
+      giveUp.removeEventListener('abort', onGiveUp);
+      zongji.off('error', reject);
+    }
+  }
+
+  /** To be called before anything else is awaited. */
+  start(sink: DumpSink): void {
+    this.#sink = sink;
+  }
+
+  pause(): void {
+    this.#wire.stream.pause();
+  }
+
+  resume(): void {
+    this.#wire.stream.resume();
+  }
+
+  /** Cuts both connections; asks the server nothing, which may not be there to answer. */
+  close(): void {
+    const zongji = this.#zongji;
+    this.#sink = null;
+    zongji.stopped = true;
+    zongji.removeAllListeners();
+    zongji.on('error', () => undefined);
+    for (const connection of [zongji.connection, zongji.ctrlConnection]) cut(connection);
+  }
+
+  get #wire(): Wire {
+    if (this.#zongji.connection === null) throw new Error('the dump connection is gone');
+    return this.#zongji.connection as Wire;
+  }
+
+  /** zongji uses both connections for one thing after the other: this is answered before it is ready. */
+  async #ask(outboxes: readonly OutboxSettings[]): Promise<ServerFacts> {
+    if (this.#zongji.ctrlConnection === null) throw new Error('no control connection');
+    const facts = await askFacts(this.#zongji.ctrlConnection, outboxes);
+    if (!facts.logBin) throw binlogDisabled();
+    return facts;
+  }
+
+  #announce(heartbeatMs: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#wire.query(preamble(heartbeatMs), (error) => {
+        if (error === null) resolve();
+        else reject(error);
+      });
+    });
+  }
+
+  #tap(): void {
+    // Table maps come with the stream; an idle second connection would only be one more to lose.
+    cut(this.#zongji.ctrlConnection);
+    this.#zongji.on('error', (error) => this.#sink?.ended(dumpFault(error, this.#from)));
+    const wire = this.#wire;
+    const original = wire.handlePacket.bind(wire);
+    wire.handlePacket = (packet) => {
+      // No packet: the command is to be sent.
+      if (packet === undefined) original();
+      else this.#packet(packet);
+    };
+  }
+
+  #packet(packet: Packet): void {
+    const { buffer, start, end } = packet;
+    const marker = buffer[start + PACKET_HEADER_BYTES];
+    if (marker === EVENT_MARKER) this.#sink?.event(buffer, start + PACKET_HEADER_BYTES + 1, end);
+    else if (marker === ERROR_MARKER) this.#sink?.ended(dumpFault(packet.asError('utf8'), this.#from));
+    else this.#sink?.ended(fault('BINLOG_CONNECTION_LOST', 'retry', 'the server has ended the dump'));
+  }
+}
+
+function preamble(heartbeatMs: number): string {
+  const nanoseconds = heartbeatMs * 1_000_000;
+  return (
+    `SET @master_heartbeat_period = ${nanoseconds}, @source_heartbeat_period = ${nanoseconds}, ` +
+    `SESSION net_write_timeout = ${NET_WRITE_TIMEOUT_SECONDS}`
+  );
+}
+
+function cut(connection: Connection | null): void {
+  if (connection === null) return;
+  connection.removeAllListeners('error');
+  connection.on('error', () => undefined);
+  connection.destroy();
+  (connection as Wire).stream.destroy();
+}

@@ -1,0 +1,76 @@
+import { fault } from '../model/fault.ts';
+import type { OutboxSettings } from '../model/settings.ts';
+import { isSelfDescribing, nameColumns } from './named-columns.ts';
+import { layOut, planFor, type Layout, type RowPlan } from './row-plan.ts';
+import { fits, type TableDefinition } from './table-definition.ts';
+import { readTableMap, type TableMap } from './table-map.ts';
+
+/** A configured outbox table, with what was asked about it before the stream began. */
+export interface KnownOutbox {
+  readonly index: number;
+  readonly settings: OutboxSettings;
+  /** Null when the server shows no such table. */
+  readonly definition: TableDefinition | null;
+  /** A statement of the stream may have changed the columns since: the definition can no longer be trusted. */
+  definitionIsStale: boolean;
+}
+
+/** An outbox table as one TABLE_MAP describes it; everything is worked out when the first row needs it. */
+export class OutboxTable {
+  readonly #known: KnownOutbox;
+  readonly #map: TableMap;
+  readonly #seconds: number;
+  #layout: Layout | null = null;
+  #full: RowPlan | null = null;
+  readonly #partial = new Map<string, RowPlan>();
+
+  /** `start` and `bodyEnd`: a TABLE_MAP event of the time `seconds`. Throws a RangeError when it cannot be read. */
+  constructor(known: KnownOutbox, buffer: Buffer, start: number, bodyEnd: number, seconds: number) {
+    this.#known = known;
+    this.#map = readTableMap(buffer, start, bodyEnd);
+    this.#seconds = seconds;
+  }
+
+  get name(): string {
+    return `${this.#map.schema}.${this.#map.table}`;
+  }
+
+  /**
+   * The plan for images that hold the columns of the bitmap at `at`. Throws a RelayError (halt) when the table cannot
+   * be read, a RangeError when the event is about another number of columns.
+   */
+  plan(buffer: Buffer, at: number, columns: number): RowPlan {
+    if (columns !== this.#map.columns.length) throw new RangeError('a row event and its table differ in columns');
+    const layout = (this.#layout ??= this.#layOut());
+    if (holdsAll(buffer, at, columns)) return (this.#full ??= planFor(layout, () => true));
+    const bitmap = Buffer.from(buffer.subarray(at, at + ((columns + 7) >> 3)));
+    const key = bitmap.toString('latin1');
+    let plan = this.#partial.get(key);
+    if (plan === undefined) {
+      plan = planFor(layout, (i) => ((bitmap[i >> 3] >> (i & 7)) & 1) === 1);
+      this.#partial.set(key, plan);
+    }
+    return plan;
+  }
+
+  #layOut(): Layout {
+    const { index, settings, definition, definitionIsStale } = this.#known;
+    if (isSelfDescribing(this.#map)) return layOut(index, settings, nameColumns(this.#map, definition));
+    if (definition === null) {
+      throw fault('MYSQL_SCHEMA', 'halt', `${this.name} is in the log but not visible to this user: ${NAMELESS}`);
+    }
+    if (definitionIsStale || this.#seconds < definition.createdAtSeconds || !fits(definition, this.#map)) {
+      throw fault('BINLOG_UNSUPPORTED', 'halt', `the columns of ${this.name} have changed since: ${NAMELESS}`);
+    }
+    return layOut(index, settings, nameColumns(this.#map, definition));
+  }
+}
+
+const NAMELESS = 'the log does not name its columns (SET PERSIST binlog_row_metadata = FULL makes it do so)';
+
+function holdsAll(b: Buffer, at: number, columns: number): boolean {
+  let left = columns;
+  for (; left >= 8; left -= 8) if (b[at++] !== 0xff) return false;
+  const mask = (1 << left) - 1;
+  return (b[at] & mask) === mask;
+}

@@ -1,0 +1,57 @@
+/**
+ * Statements that arrive as text where rows were expected (statement format). Only the text can tell whether an
+ * outbox table is meant; it is never printed.
+ */
+export type TextMeans =
+  /** Not about the table, or nothing that changes rows. */
+  | 'nothing'
+  /** May have inserted rows. */
+  | 'inserts'
+  /** May have changed or deleted rows. */
+  | 'changes'
+  /** May have changed the table's columns. */
+  | 'definition';
+
+const FIRST_WORD = /^(?:\s+|\/\*.*?\*\/|--\s[^\n]*\n|#[^\n]*\n|\()*([a-z]+)/is;
+
+const MEANS: Readonly<Record<string, TextMeans>> = {
+  insert: 'inserts',
+  replace: 'inserts',
+  load: 'inserts',
+  update: 'changes',
+  delete: 'changes',
+  with: 'changes',
+  alter: 'definition',
+  create: 'definition',
+  drop: 'definition',
+  rename: 'definition',
+};
+
+/** What `text`, run with `schema` as the default, may have done to the table. */
+export function meansFor(text: string, schema: string, table: { readonly schema: string; readonly name: string }): TextMeans {
+  const means = MEANS[FIRST_WORD.exec(text)?.[1]?.toLowerCase() ?? ''] ?? 'nothing';
+  return means !== 'nothing' && names(text.toLowerCase(), schema, table) ? means : 'nothing';
+}
+
+function names(text: string, schema: string, table: { readonly schema: string; readonly name: string }): boolean {
+  const wanted = latin1(table.name);
+  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + 1)) {
+    const quoted = text[at - 1] === '`' && text[at + wanted.length] === '`';
+    if (!quoted && (isWord(text[at - 1]) || isWord(text[at + wanted.length]))) continue;
+    const qualifier = /(?:`((?:[^`]|``)+)`|([\w$\u0080-\u00ff]+))\s*\.\s*$/.exec(
+      text.slice(Math.max(0, at - 200), quoted ? at - 1 : at),
+    );
+    const named = qualifier?.[1]?.replaceAll('``', '`') ?? qualifier?.[2] ?? schema.toLowerCase();
+    if (named === latin1(table.schema)) return true;
+  }
+  return false;
+}
+
+/** The log's bytes, as the text was read. */
+function latin1(name: string): string {
+  return Buffer.from(name, 'utf8').toString('latin1').toLowerCase();
+}
+
+function isWord(character: string | undefined): boolean {
+  return character !== undefined && /[\w$\u0080-\u00ff]/.test(character);
+}

@@ -1,0 +1,62 @@
+import { ColumnType } from './column-types.ts';
+import type { TableMap } from './table-map.ts';
+
+/** What information_schema says about a table now; the log's events may be older. */
+export interface TableDefinition {
+  /** When the table was created or last rebuilt: events before it may have had other columns. */
+  readonly createdAtSeconds: number;
+  readonly columns: readonly ColumnDefinition[];
+}
+
+export interface ColumnDefinition {
+  readonly name: string;
+  /** `bigint`, `enum`, … */
+  readonly dataType: string;
+  /** `bigint unsigned`, `enum('a','b')`, … */
+  readonly columnType: string;
+  readonly characterSet: string | null;
+}
+
+const T = ColumnType;
+const TYPES: Readonly<Record<string, readonly number[]>> = {
+  tinyint: [T.Tiny],
+  smallint: [T.Short],
+  mediumint: [T.Int24],
+  int: [T.Long],
+  bigint: [T.LongLong],
+  float: [T.Float],
+  double: [T.Double],
+  decimal: [T.NewDecimal],
+  bit: [T.Bit],
+  year: [T.Year],
+  date: [T.Date, T.NewDate],
+  time: [T.Time2, T.Time],
+  datetime: [T.DateTime2, T.DateTime],
+  timestamp: [T.Timestamp2, T.Timestamp],
+  char: [T.String],
+  binary: [T.String],
+  varchar: [T.VarChar, T.VarString, T.VarCharCompressed],
+  varbinary: [T.VarChar, T.VarString, T.VarCharCompressed],
+  enum: [T.Enum],
+  set: [T.Set],
+  json: [T.Json],
+};
+const BLOBS = [T.Blob, T.BlobCompressed, T.Geometry, T.Vector, T.String] as readonly number[];
+
+/** True when the table's columns of now may be those of the event: as many, and of the same types. */
+export function fits(definition: TableDefinition, map: TableMap): boolean {
+  return (
+    definition.columns.length === map.columns.length &&
+    definition.columns.every(({ dataType }, i) => (TYPES[dataType] ?? BLOBS).includes(map.columns[i].type))
+  );
+}
+
+/** The labels in `enum('a','it''s')`, as UTF-8. */
+export function labelsOf({ columnType }: ColumnDefinition): Buffer[] | null {
+  if (!/^(?:enum|set)\(/i.test(columnType)) return null;
+  return [...columnType.matchAll(/'((?:[^']|'')*)'/g)].map(([, label]) => Buffer.from(label.replaceAll("''", "'")));
+}
+
+export function isUnsigned({ columnType }: ColumnDefinition): boolean {
+  return /\bunsigned\b/i.test(columnType);
+}
