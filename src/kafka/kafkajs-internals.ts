@@ -160,9 +160,10 @@ export const authenticators = {
 
 // As shipped, an idle connection re-arms a 1 ms timer for ever: some 800 wake-ups a second. Without a pending request
 // there is nothing to check later, and `push` schedules the check itself when it has to queue one.
-const scheduleCheck = Reflect.get(RequestQueueClass.prototype, 'scheduleCheckPendingRequests') as () => void;
+// eslint-disable-next-line @typescript-eslint/unbound-method -- called on the queue itself below
+const { scheduleCheckPendingRequests } = RequestQueueClass.prototype;
 RequestQueueClass.prototype.scheduleCheckPendingRequests = function (this: RequestQueue) {
-  if (this.pending.length > 0) scheduleCheck.call(this);
+  if (this.pending.length > 0) scheduleCheckPendingRequests.call(this);
 };
 
 /** One kafkajs broker that has not connected yet. Made anew for each connection: kafkajs's own do not survive a cut. */

@@ -74,8 +74,12 @@ class KafkaPublisher implements Publisher {
     }
   }
 
-  topic(name: string, refresh = false): Promise<TopicState> {
-    return this.#guarded(this.#topics.state(name, refresh));
+  async topic(name: string, refresh = false): Promise<TopicState> {
+    try {
+      return await this.#guarded(this.#topics.state(name, refresh));
+    } catch (error) {
+      return { as: 'unusable', fault: clientFault(error, name) };
+    }
   }
 
   async newProducer(): Promise<ProducerIdentity> {

@@ -17,8 +17,9 @@ export interface SealedBatch {
 /**
  * What became of a send.
  * - acked: appended and replicated as `acks=all` asks, or already there (duplicate sequence number)
- * - refused: the broker named a reason; nothing was appended
- * - uncertain: nobody knows (time-out, connection lost in mid-request); only the identical bytes may follow
+ * - refused: nothing was appended: the broker said why, or nothing has been sent
+ * - uncertain: nobody knows (time-out, connection lost in mid-request, leadership lost after the append); only the
+ *   identical bytes may follow
  */
 export type SendOutcome =
   | { readonly as: 'acked'; readonly duplicate: boolean }
@@ -32,7 +33,10 @@ export type TopicState =
 export interface Publisher {
   /** Connects; throws a `RelayError` (halt for wrong credentials, retry otherwise). */
   connect(signal: AbortSignal): Promise<void>;
-  /** The topic's partition count; creates the topic only where that is configured. Cached; `refresh` asks again. */
+  /**
+   * The topic's partition count; creates the topic only where that is configured. A known one is cached; `refresh`
+   * asks again. Never rejects: `unusable` with disposition retry means that no broker could say.
+   */
   topic(name: string, refresh?: boolean): Promise<TopicState>;
   /** A fresh producer identity. Throws a `RelayError`. */
   newProducer(): Promise<ProducerIdentity>;

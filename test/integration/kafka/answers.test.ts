@@ -1,0 +1,325 @@
+/** What the publisher makes of answers that a real broker cannot be made to give: against the fake broker. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { verdictOf } from '../../../src/kafka/fault-table.ts';
+import type { Publisher, SealedBatch } from '../../../src/model/publisher.ts';
+import { FakeBroker, type Reply } from '../../stack/fake-broker.ts';
+import { until } from '../../stack/until.ts';
+import { connected, makeBatch, told } from './support.ts';
+
+const producer = { id: 1n, epoch: 0 };
+let broker: FakeBroker;
+let publisher: Publisher & AsyncDisposable;
+let batch: SealedBatch;
+
+const bounds = { connectTimeoutMs: 300, requestTimeoutMs: 600 };
+
+beforeEach(async () => {
+  broker = await FakeBroker.start();
+  broker.topics.set('orders', { leaders: [1, 1, 1] });
+  publisher = await connected([broker.address], bounds);
+  batch = await makeBatch({ topic: 'orders', producer, values: ['a', 'b'] });
+});
+
+afterEach(async () => {
+  await publisher[Symbol.asyncDispose]();
+  await broker[Symbol.asyncDispose]();
+});
+
+const sendTold = async (reply?: Reply): Promise<string> => {
+  if (reply !== undefined) broker.script('Produce', reply);
+  return told(await publisher.send(batch));
+};
+
+test('one topic-partition in each request, acks=all, the bytes as they were given', async () => {
+  expect(await sendTold()).toBe('acked');
+  expect(broker.received).toMatchObject([{ topic: 'orders', partition: 0, acks: -1, version: 7 }]);
+  expect(broker.received[0].bytes.equals(batch.bytes)).toBe(true);
+});
+
+test.each([
+  [3, 3],
+  [5, 5],
+  [7, 7],
+  [13, 7],
+])('a broker that offers Produce up to v%i gets v%i', async (offered, used) => {
+  broker.versions.Produce = [0, offered];
+  expect(await sendTold()).toBe('acked');
+  expect(broker.received).toMatchObject([{ version: used }]);
+});
+
+test.each([
+  [0, 2],
+  [8, 12],
+])('a broker that offers Produce v%i to v%i alone is not for us', async (min, max) => {
+  broker.versions.Produce = [min, max];
+  expect(await sendTold()).toBe('refused KAFKA_UNSUPPORTED_VERSION halt');
+});
+
+const codes = Array.from({ length: 136 }, (_, i) => i - 1).filter((errorCode) => ![0, 2, 46].includes(errorCode));
+
+/** What halts at the start is thought to pass once we have been in. */
+const AT_THE_DOOR = [33, 34, 58];
+
+test.each([...codes, 999])('error code %i', async (errorCode) => {
+  const { name, appended, ...verdict } = verdictOf(errorCode);
+  const disposition = AT_THE_DOOR.includes(errorCode) ? 'retry' : verdict.disposition;
+  const as = appended === 'maybe' ? 'uncertain' : 'refused';
+  expect(await sendTold({ errorCode })).toBe(`${as} KAFKA_${name} ${disposition}`);
+});
+
+test('a duplicate sequence number is an acknowledgement', async () => {
+  expect(await sendTold({ errorCode: 46 })).toBe('acked duplicate');
+});
+
+test('F7: a producer that the broker knows no more is to be renewed, and the next one is another', async () => {
+  for (const errorCode of [45, 47, 59]) {
+    expect(await sendTold({ errorCode })).toContain('refused');
+    const [before, after] = [await publisher.newProducer(), await publisher.newProducer()];
+    expect(after.id).toBeGreaterThan(before.id);
+    expect(await sendTold()).toBe('acked');
+  }
+});
+
+test('corrupt is the wire until it is the batch', async () => {
+  broker.script('Produce', { errorCode: 2 }, { errorCode: 2 }, { errorCode: 2 });
+  expect([await sendTold(), await sendTold(), await sendTold()]).toEqual([
+    'refused KAFKA_CORRUPT_MESSAGE retry',
+    'refused KAFKA_CORRUPT_MESSAGE retry',
+    'refused KAFKA_CORRUPT_MESSAGE reject',
+  ]);
+});
+
+describe('an answer that does not name the batch', () => {
+  test.each<[string, Reply]>([
+    ['another partition', { partition: 1 }],
+    ['another topic', { topic: 'ordres' }],
+    ['no bytes at all', { raw: Buffer.alloc(0) }],
+    ['noise', { raw: Buffer.from('ffffffffffffffffffffffffffffffffffff', 'hex') }],
+  ])('%s: uncertain, over a new connection the next time', async (_what, reply) => {
+    expect(await sendTold(reply)).toBe('uncertain KAFKA_RESPONSE_MISMATCH retry');
+    expect(await sendTold()).toBe('acked');
+    const [first, second] = broker.received;
+    expect(second.connection).toBeGreaterThan(first.connection);
+    expect(second.bytes.equals(first.bytes)).toBe(true);
+  });
+});
+
+describe('F5: a connection that ends in mid-request', () => {
+  test.each<[string, Reply]>([
+    ['before the answer', { cut: 'closed' }],
+    ['in the middle of the answer', { cut: 'half' }],
+    ['after the append', { cut: 'closed', appends: true }],
+  ])('%s: uncertain, and the identical bytes go over a new one', async (_what, reply) => {
+    expect(await sendTold(reply)).toBe('uncertain KAFKA_UNREACHABLE retry');
+    expect(await sendTold()).toBe('acked');
+    expect(broker.received[1].connection).toBeGreaterThan(broker.received[0].connection);
+    expect(broker.received[1].bytes.equals(broker.received[0].bytes)).toBe(true);
+  });
+
+  test('a size that cannot be ends the connection, not the process', async () => {
+    broker.script('Produce', { cut: 'silent' });
+    const sending = publisher.send(batch);
+    await until(() => broker.received.length === 1, { withinMs: 1000, what: 'the request' });
+    broker.sendRaw(Buffer.from('fffffff0ffffffffffffffff', 'hex'));
+    expect(told(await sending)).toMatch(/^uncertain KAFKA_(CLIENT_BUG|TIMEOUT)/);
+    expect(await sendTold()).toBe('acked');
+  });
+});
+
+describe('F5: a broker that does not answer', () => {
+  test('uncertain within the time-out; the connection is dropped and the next send opens another', async () => {
+    broker.script('Produce', { cut: 'silent' });
+    const startedMs = performance.now();
+    expect(await sendTold()).toBe('uncertain KAFKA_TIMEOUT retry');
+    expect(performance.now() - startedMs).toBeLessThan(bounds.requestTimeoutMs + 200);
+    expect(await sendTold()).toBe('acked');
+    expect(broker.received[1].connection).toBeGreaterThan(broker.received[0].connection);
+    await until(() => broker.openConnections <= 2, { withinMs: 1000, what: 'the silent connection is gone' });
+  });
+
+  test('everything in flight on that connection is uncertain, each batch for itself', async () => {
+    const others = await Promise.all(
+      [1, 2].map((partition) => makeBatch({ topic: 'orders', partition, producer, values: ['c'] })),
+    );
+    broker.script('Produce', { cut: 'silent' });
+    const outcomes = await Promise.all([batch, ...others].map((each) => publisher.send(each)));
+    expect(outcomes.map(told).slice(0, 1)).toEqual(['uncertain KAFKA_TIMEOUT retry']);
+    expect(outcomes.map(({ as }) => as).sort()).not.toContain('refused');
+  });
+
+  test('one that accepts connections and no more is bounded by the connect time-out', async () => {
+    broker.script('ApiVersions', { cut: 'silent' });
+    const startedMs = performance.now();
+    expect(await sendTold()).toMatch(/^refused KAFKA_TIMEOUT retry/);
+    expect(performance.now() - startedMs).toBeLessThan(bounds.requestTimeoutMs);
+    expect(broker.received).toEqual([]);
+    expect(await sendTold()).toBe('acked');
+  });
+
+  test('a late answer to a request that was given up is nobody’s', async () => {
+    broker.script('Produce', { delayMs: bounds.requestTimeoutMs + 100 });
+    expect(await sendTold()).toBe('uncertain KAFKA_TIMEOUT retry');
+    expect(await sendTold()).toBe('acked');
+    await sleep(200);
+    expect(await sendTold()).toBe('acked');
+  });
+});
+
+describe('leaders', () => {
+  test('NOT_LEADER: the cluster is asked once, by however many lanes, and the batch goes to the new leader', async () => {
+    await using other = await FakeBroker.start(2);
+    broker.members = other.members = [broker, other];
+    const topic = { leaders: [1, 1, 1] };
+    broker.topics.set('orders', topic);
+    const batches = await Promise.all(
+      [0, 1, 2].map((partition) => makeBatch({ topic: 'orders', partition, producer, values: ['x'] })),
+    );
+    expect((await Promise.all(batches.map((each) => publisher.send(each)))).map(told)).toEqual(
+      Array<string>(3).fill('acked'),
+    );
+    topic.leaders = [2, 2, 2];
+    broker.script('Produce', { errorCode: 6 }, { errorCode: 6 }, { errorCode: 6 });
+    const moved = await Promise.all(batches.map((each) => publisher.send(each)));
+    expect(moved.map(told)).toEqual(Array<string>(3).fill('uncertain KAFKA_NOT_LEADER_OR_FOLLOWER retry'));
+    const askedBefore = broker.asked.filter((api) => api === 'Metadata').length;
+    const again = await Promise.all(batches.map((each) => publisher.send(each)));
+    expect(again.map(told)).toEqual(Array<string>(3).fill('acked'));
+    expect(broker.asked.filter((api) => api === 'Metadata').length - askedBefore).toBe(1);
+    expect(other.appended.map(({ partition }) => partition).sort()).toEqual([0, 1, 2]);
+  });
+
+  test('a partition without a leader is refused, its neighbours go on', async () => {
+    broker.topics.set('orders', { leaders: [-1, 1, 1] });
+    const neighbour = await makeBatch({ topic: 'orders', partition: 1, producer, values: ['x'] });
+    expect(await sendTold()).toBe('refused KAFKA_LEADER_NOT_AVAILABLE retry');
+    expect(told(await publisher.send(neighbour))).toBe('acked');
+    broker.topics.set('orders', { leaders: [1, 1, 1] });
+    expect(await sendTold()).toBe('acked');
+  });
+
+  test('a leader that cannot be reached is looked up again at the others', async () => {
+    const gone = await FakeBroker.start(2);
+    broker.members = [broker, gone];
+    const topic = { leaders: [2, 1, 1] };
+    broker.topics.set('orders', topic);
+    await publisher.topic('orders');
+    await gone[Symbol.asyncDispose]();
+    expect(await sendTold()).toBe('refused KAFKA_UNREACHABLE retry');
+    topic.leaders = [1, 1, 1];
+    expect(await sendTold()).toBe('acked');
+  });
+
+  test('metadata come from the next broker when the first is silent', async () => {
+    await using other = await FakeBroker.start(2);
+    broker.members = other.members = [broker, other];
+    other.topics.set('late', { leaders: [2] });
+    await publisher.topic('orders');
+    broker.script('Metadata', { cut: 'silent' });
+    expect(await publisher.topic('late')).toEqual({ as: 'known', partitions: 1 });
+  });
+});
+
+describe('quotas', () => {
+  test('a throttled broker is left alone for as long as it says', async () => {
+    const startedMs = performance.now();
+    expect(await sendTold({ throttleMs: 150 })).toBe('acked');
+    expect(await sendTold()).toBe('acked');
+    expect(performance.now() - startedMs).toBeGreaterThan(145);
+  });
+
+  test('longer than a send may wait: refused, nothing written, the connection stays', async () => {
+    expect(await sendTold({ throttleMs: 60_000 })).toBe('acked');
+    expect(await sendTold()).toBe('refused KAFKA_THROTTLING_QUOTA_EXCEEDED retry');
+    expect(broker.received).toHaveLength(1);
+  });
+});
+
+describe('a request that the broker will not read', () => {
+  test('is told from a lost connection, and nothing else is held up by it', async () => {
+    broker.maxRequestBytes = 2 << 20;
+    const large = await makeBatch({ topic: 'orders', partition: 1, producer, values: ['x'.repeat(3 << 20)] });
+    expect(told(await publisher.send(large))).toBe('uncertain KAFKA_UNREACHABLE retry');
+    expect(await sendTold()).toBe('acked');
+    const connection = broker.received[0].connection;
+    expect(told(await publisher.send(large))).toBe('uncertain KAFKA_UNREACHABLE retry');
+    expect(told(await publisher.send(large))).toBe('refused KAFKA_REQUEST_TOO_LARGE reject');
+    expect(await sendTold()).toBe('acked');
+    expect(broker.received[1].connection).toBe(connection);
+  });
+
+  test('a large batch that was only near an accident goes through the next time', async () => {
+    const large = await makeBatch({ topic: 'orders', partition: 1, producer, values: ['x'.repeat(3 << 20)] });
+    broker.script('Produce', { cut: 'closed' }, { cut: 'closed' });
+    expect(told(await publisher.send(large))).toBe('uncertain KAFKA_UNREACHABLE retry');
+    expect(told(await publisher.send(large))).toBe('uncertain KAFKA_UNREACHABLE retry');
+    expect(told(await publisher.send(large))).toBe('acked');
+  });
+});
+
+describe('topics', () => {
+  test('an unknown one is unusable, and disturbs no other', async () => {
+    const [unknown, known] = await Promise.all([publisher.topic('no-such'), publisher.topic('orders')]);
+    expect(unknown).toMatchObject({
+      as: 'unusable',
+      fault: { code: 'KAFKA_UNKNOWN_TOPIC_OR_PARTITION', disposition: 'park' },
+    });
+    expect(known).toEqual({ as: 'known', partitions: 3 });
+    expect(await sendTold()).toBe('acked');
+  });
+
+  test.each([
+    [29, 'KAFKA_TOPIC_AUTHORIZATION_FAILED'],
+    [17, 'KAFKA_INVALID_TOPIC_EXCEPTION'],
+  ])('error %i parks it', async (errorCode, code) => {
+    broker.topics.set('secret', { errorCode, leaders: [] });
+    expect(await publisher.topic('secret')).toMatchObject({ as: 'unusable', fault: { code, disposition: 'park' } });
+  });
+
+  test('one that nobody can say anything about is not parked', async () => {
+    await broker[Symbol.asyncDispose]();
+    expect(await publisher.topic('orders')).toMatchObject({ as: 'unusable', fault: { disposition: 'retry' } });
+  });
+});
+
+test('newProducer tells the broker’s refusal', async () => {
+  broker.script('InitProducerId', { errorCode: 31 }, { errorCode: 14 });
+  await expect(publisher.newProducer()).rejects.toMatchObject({
+    fault: { code: 'KAFKA_CLUSTER_AUTHORIZATION_FAILED', disposition: 'halt' },
+  });
+  await expect(publisher.newProducer()).rejects.toMatchObject({
+    fault: { code: 'KAFKA_COORDINATOR_LOAD_IN_PROGRESS', disposition: 'retry' },
+  });
+});
+
+describe('close', () => {
+  test('waits for what is in flight', async () => {
+    broker.script('Produce', { delayMs: 100 });
+    const sending = publisher.send(batch);
+    await publisher.close(2000);
+    expect(told(await sending)).toBe('acked');
+    expect(await sendTold()).toBe('refused STOPPED halt');
+    await until(() => broker.openConnections === 0, { withinMs: 1000, what: 'every connection is closed' });
+  });
+
+  test('cuts what does not end', async () => {
+    broker.script('Produce', { cut: 'silent' });
+    const sending = publisher.send(batch);
+    await until(() => broker.received.length === 1, { withinMs: 1000, what: 'the request' });
+    const startedMs = performance.now();
+    await publisher.close(50);
+    expect(performance.now() - startedMs).toBeLessThan(150);
+    expect(told(await sending)).toBe('uncertain STOPPED halt');
+  });
+
+  test('ends a connection that is just being opened', async () => {
+    broker.script('ApiVersions', { cut: 'silent' });
+    const sending = publisher.send(batch);
+    await until(() => broker.asked.filter((api) => api === 'ApiVersions').length === 2, {
+      withinMs: 1000,
+      what: 'the second connection',
+    });
+    await publisher.close(10);
+    expect(told(await sending)).toBe('refused STOPPED halt');
+  });
+});

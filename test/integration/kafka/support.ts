@@ -1,0 +1,115 @@
+import { BATCH_HEADER_BYTES, compressRecords, sealBatch } from '../../../src/encoding/record-batch.ts';
+import { recordBound, writeRecord } from '../../../src/encoding/record.ts';
+import { createPublisher } from '../../../src/kafka/publisher.ts';
+import type { Log, LogFields } from '../../../src/model/log.ts';
+import type { ProducerIdentity, Publisher, SealedBatch, SendOutcome } from '../../../src/model/publisher.ts';
+import { emptyRow, Form } from '../../../src/model/row.ts';
+import type { Compression, KafkaSettings } from '../../../src/model/settings.ts';
+import { eventually } from '../../stack/until.ts';
+
+export function kafkaSettings(brokers: readonly string[], over: Partial<KafkaSettings> = {}): KafkaSettings {
+  return {
+    brokers,
+    clientId: 'cdc-relay-test',
+    tls: null,
+    sasl: null,
+    compression: 'none',
+    batchBytes: 1 << 20,
+    batchRecords: 2000,
+    connectTimeoutMs: 2000,
+    requestTimeoutMs: 4000,
+    createTopics: null,
+    ...over,
+  };
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly event: string;
+  readonly fields: LogFields;
+}
+
+export class RecordedLog implements Log {
+  readonly lines: LogLine[] = [];
+  debug = this.#at('debug');
+  info = this.#at('info');
+  warn = this.#at('warn');
+  error = this.#at('error');
+
+  child(): Log {
+    return this;
+  }
+
+  /** Everything that was logged, as one text. */
+  text(): string {
+    return this.lines.map((line) => JSON.stringify(line)).join('\n');
+  }
+
+  #at(level: string) {
+    return (event: string, fields: LogFields = {}): void => void this.lines.push({ level, event, fields });
+  }
+}
+
+/** A connected publisher; closed at the end of the test's block. */
+export async function connected(
+  brokers: readonly string[],
+  over: Partial<KafkaSettings> = {},
+  log: Log = new RecordedLog(),
+): Promise<Publisher & AsyncDisposable> {
+  const publisher = createPublisher(kafkaSettings(brokers, over), log);
+  await publisher.connect(new AbortController().signal);
+  return Object.assign(publisher, { [Symbol.asyncDispose]: () => publisher.close(1000) });
+}
+
+/** A broker that has just started says for a moment that it has no producer ids yet. */
+export function newProducer(publisher: Publisher): Promise<ProducerIdentity> {
+  return eventually(() => publisher.newProducer(), { withinMs: 10_000, what: 'a producer id' });
+}
+
+export interface BatchRecipe {
+  readonly topic: string;
+  readonly partition?: number;
+  readonly producer: ProducerIdentity;
+  readonly sequence?: number;
+  readonly values: readonly string[];
+  readonly compression?: Compression;
+}
+
+/** A real record batch; each value is its own key too. */
+export async function makeBatch(recipe: BatchRecipe): Promise<SealedBatch> {
+  const { topic, partition = 0, producer, sequence = 0, values, compression = 'none' } = recipe;
+  const row = emptyRow();
+  const timestampMs = Date.now();
+  let buffer = Buffer.alloc(values.reduce((bytes, value) => bytes + 200 + 2 * Buffer.byteLength(value), 1000));
+  let end = BATCH_HEADER_BYTES;
+  for (const [i, value] of values.entries()) {
+    const text = Buffer.from(value);
+    for (const field of [row.key, row.value]) {
+      Object.assign(field, { form: Form.Text, buffer: text, start: 0, end: text.length });
+    }
+    const id = Buffer.from(`${producer.id}-${sequence + i}`);
+    Object.assign(row.idempotencyKey, { form: Form.Text, buffer: id, start: 0, end: id.length });
+    if (buffer.length - end < recordBound(row)) throw new Error('the test has guessed the size wrong');
+    end = writeRecord(buffer, end, row, i, 0);
+  }
+  if (compression !== 'none') {
+    buffer = (await compressRecords(buffer, end, compression)) as Buffer<ArrayBuffer>;
+    end = buffer.length;
+  }
+  sealBatch(buffer, end, {
+    records: values.length,
+    baseTimestampMs: timestampMs,
+    maxTimestampMs: timestampMs,
+    producer,
+    baseSequence: sequence,
+    compression,
+  });
+  return { topic, partition, bytes: buffer.subarray(0, end), records: values.length };
+}
+
+/** The fault's code, or how it was acked. */
+export function told(outcome: SendOutcome): string {
+  return outcome.as === 'acked'
+    ? `acked${outcome.duplicate ? ' duplicate' : ''}`
+    : `${outcome.as} ${outcome.fault.code} ${outcome.fault.disposition}`;
+}
