@@ -5,6 +5,19 @@ import { type RelayCommand, runCommandLine } from './commands/command.ts';
 
 const COMMANDS: readonly RelayCommand[] = [
   {
+    name: 'run',
+    summary: 'Move outbox rows to Kafka until stopped',
+    examples: ['cdc-relay run --config relay.yaml'],
+    load: async () => (await import('./commands/run.ts')).run,
+  },
+  {
+    name: 'status',
+    summary: 'Say how the relay is doing, from the database',
+    options: [['--json', 'print JSON; the shape is statusSchema, version 1']],
+    examples: ['cdc-relay status', 'cdc-relay status --json | jq .lagMs'],
+    load: async () => (await import('./commands/status.ts')).status,
+  },
+  {
     name: 'migrate',
     summary: "Create the relay's tables, and outbox tables that are missing",
     options: [['--print', 'print the SQL instead; needs no server']],

@@ -36,6 +36,7 @@ const NOT_PERMITTED: ReadonlySet<FaultCode> = new Set([
 ] satisfies FaultCode[]);
 
 export function exitCodeOf(code: FaultCode): ExitCode {
+  if (code === 'START_NOT_CHOSEN') return ExitCode.Usage;
   if (UNREACHABLE.has(code)) return ExitCode.Unreachable;
   return NOT_PERMITTED.has(code) ? ExitCode.NotPermitted : ExitCode.Failure;
 }

@@ -1,0 +1,65 @@
+import { createBinlogSource } from '../binlog/binlog-source.ts';
+import { createPublisher } from '../kafka/publisher.ts';
+import { systemClock } from '../model/clock.ts';
+import type { Fault } from '../model/fault.ts';
+import type { Log } from '../model/log.ts';
+import type { Settings } from '../model/settings.ts';
+import { runRelay } from '../relay/relay.ts';
+import { MysqlStore } from '../store/mysql-store.ts';
+import type { CommandBody } from './command.ts';
+import { ExitCode } from './exit-codes.ts';
+import { problemOf } from './problem.ts';
+
+const CLOSE_WITHIN_MS = 1_000;
+
+/** Moves rows until it is stopped. */
+export const run: CommandBody = async ({ settings, log }) => {
+  const fault = await runUntilStopped(settings, log);
+  if (fault === null) return ExitCode.Good;
+  log.error('relay-halted', { code: fault.code, detail: fault.detail });
+  return problemOf(fault, settings, {
+    effect: 'nothing more is sent; the checkpoint stands before the cause, no row is lost',
+  });
+};
+
+/**
+ * Runs the relay until a signal or a fault that needs a person; resolves with that fault, or null after a soft stop.
+ * The first SIGTERM or SIGINT stops softly; the second, or `shutdownMs` after the first, ends the process at once with
+ * 1: what was not flushed is sent again by the next start.
+ */
+async function runUntilStopped(settings: Settings, log: Log): Promise<Fault | null> {
+  const stop = new AbortController();
+  const store = new MysqlStore(settings, systemClock, log);
+  const publisher = createPublisher(settings.kafka, log);
+  const source = createBinlogSource({
+    mysql: settings.mysql,
+    outboxes: settings.outboxes,
+    maxTransactionBytes: settings.relay.maxTransactionBytes,
+    log,
+  });
+  const endAtOnce = (why: string): never => {
+    log.error('stopped-hard', { why, effect: 'rows sent and not flushed are sent again at the next start' });
+    // The promise of a second signal: nothing may hold the process.
+    process.exit(1);
+  };
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (stop.signal.aborted) endAtOnce(`second signal (${signal})`);
+    log.info('stop-requested', { signal, shutdownMs: settings.relay.shutdownMs });
+    stop.abort();
+    setTimeout(
+      () => endAtOnce(`not drained within ${settings.relay.shutdownMs} ms`),
+      settings.relay.shutdownMs,
+    ).unref();
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  log.info('relay-started', { name: settings.relay.name, pid: process.pid });
+  try {
+    return await runRelay({ settings, source, publisher, store, clock: systemClock, log }, stop.signal);
+  } finally {
+    await publisher.close(CLOSE_WITHIN_MS);
+    await store.close();
+    process.off('SIGTERM', onSignal);
+    process.off('SIGINT', onSignal);
+  }
+}

@@ -1,0 +1,27 @@
+/** Numbers, sizes and ages as people read them: units, thousands separators, two parts at the most. */
+
+export function countText(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+const SIZES = ['B', 'kB', 'MB', 'GB', 'TB'];
+
+export function bytesText(bytes: number): string {
+  let value = bytes;
+  let size = 0;
+  while (value >= 1000 && size < SIZES.length - 1) {
+    value /= 1000;
+    size++;
+  }
+  return `${value >= 100 || size === 0 ? Math.round(value) : value.toFixed(1)} ${SIZES[size]}`;
+}
+
+export function ageText(ms: number): string {
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.floor(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} m ${Math.floor(seconds % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return `${hours} h ${minutes % 60} m`;
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
