@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cached } from './cache.ts';
@@ -28,8 +29,12 @@ export async function mariadbTree(): Promise<string> {
 
 export function inTree(tree: string, path: string): Program {
   const { multiarch, loader } = architecture();
-  const libraries = ['', '/mysql/private', '/systemd'].map((part) => join(tree, 'usr/lib', multiarch) + part);
-  return { program: join(tree, loader), args: ['--library-path', libraries.join(':'), join(tree, path)] };
+  // Suites before trixie keep /lib beside /usr/lib; later ones have moved everything into the latter.
+  const roots = [join(tree, 'usr'), tree].filter((root) => existsSync(join(root, 'lib', multiarch)));
+  const program = roots.map((root) => join(root, loader)).find((file) => existsSync(file));
+  if (program === undefined) throw new Error(`${tree} has no ${loader}: remove it to have it made again`);
+  const libraries = roots.flatMap((root) => ['', '/mysql/private'].map((part) => join(root, 'lib', multiarch) + part));
+  return { program, args: ['--library-path', libraries.join(':'), join(tree, path)] };
 }
 
 /** The directory of jars that is Kafka's class path. */
@@ -90,7 +95,7 @@ async function debianUri(): Promise<string> {
   }
   for (const line of targets.split('\n')) {
     const [origin, codename, uri] = line.split('|');
-    if (origin === 'Debian' && uri !== undefined && !codename?.includes('-')) return uri;
+    if (origin === 'Debian' && codename !== '' && uri) return uri;
   }
   throw noServers('the apt sources of this machine name no Debian archive');
 }
@@ -103,8 +108,8 @@ async function machineAptOptions(): Promise<string[]> {
 
 function architecture(): { readonly multiarch: string; readonly loader: string } {
   if (process.platform === 'linux') {
-    if (process.arch === 'x64') return { multiarch: 'x86_64-linux-gnu', loader: 'usr/lib64/ld-linux-x86-64.so.2' };
-    if (process.arch === 'arm64') return { multiarch: 'aarch64-linux-gnu', loader: 'usr/lib/ld-linux-aarch64.so.1' };
+    if (process.arch === 'x64') return { multiarch: 'x86_64-linux-gnu', loader: 'lib64/ld-linux-x86-64.so.2' };
+    if (process.arch === 'arm64') return { multiarch: 'aarch64-linux-gnu', loader: 'lib/ld-linux-aarch64.so.1' };
   }
   throw noServers(`no local servers for ${process.platform} on ${process.arch}`);
 }

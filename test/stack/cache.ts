@@ -19,8 +19,16 @@ export async function cached(name: string, fill: (directory: string) => Promise<
   const final = join(root, name);
   if (existsSync(final)) return final;
   await mkdir(root, { recursive: true });
-  await using _held = await lock(final);
-  if (existsSync(final)) return final;
+  const held = await lock(final);
+  try {
+    if (!existsSync(final)) await fillAtomically(root, name, fill);
+    return final;
+  } finally {
+    await held[Symbol.asyncDispose]();
+  }
+}
+
+async function fillAtomically(root: string, name: string, fill: (directory: string) => Promise<void>): Promise<void> {
   const unfinished = `.unfinished-${name}-`;
   for (const entry of await readdir(root)) {
     if (entry.startsWith(unfinished)) await rm(join(root, entry), { recursive: true, force: true });
@@ -29,12 +37,11 @@ export async function cached(name: string, fill: (directory: string) => Promise<
   try {
     await chmod(directory, 0o755);
     await fill(directory);
-    await rename(directory, final);
+    await rename(directory, join(root, name));
   } catch (error) {
     await rm(directory, { recursive: true, force: true });
     throw error;
   }
-  return final;
 }
 
 /** A lock between processes that the kernel drops with its holder, however that ends: an abstract Unix socket. */

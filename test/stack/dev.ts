@@ -1,15 +1,14 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { startLocalKafka } from './kafka.ts';
-import { startLocalMysql } from './mysql.ts';
 import { say, shown } from './progress.ts';
+import { startKafka, startMysql } from './stack.ts';
 
 /** `npm run stack`: one MySQL and one Kafka until Ctrl-C. `--json FILE` writes their addresses, `--durable` flushes. */
 const { values } = parseArgs({ options: { json: { type: 'string' }, durable: { type: 'boolean', default: false } } });
 
 const [mysql, kafka] = await Promise.all([
-  shown('MySQL', null, () => startLocalMysql({ durable: values.durable })),
-  shown('Kafka', null, () => startLocalKafka({})),
+  shown('MySQL', null, () => startMysql({ durable: values.durable })),
+  shown('Kafka', null, () => startKafka()),
 ]);
 const addresses = {
   mysql: { host: mysql.host, port: mysql.port, user: mysql.user, password: mysql.password, pid: mysql.pid },
@@ -20,7 +19,7 @@ if (values.json !== undefined) {
   await rename(`${values.json}.new`, values.json);
 }
 process.stdout.write(`MySQL ${mysql.version}  mysql://${mysql.user}@${mysql.host}:${mysql.port}\n`);
-process.stdout.write(`Kafka ${kafka.version}  ${kafka.brokers.join(',')}\n`);
+process.stdout.write(`Kafka  ${kafka.brokers.join(',')}\n`);
 say('Ctrl-C ends both and removes their data');
 
 const forever = setInterval(() => undefined, 60_000);

@@ -4,9 +4,16 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const EVERY_MS = 3000;
 
+let write = (line: string): void => void process.stderr.write(`${line}\n`);
+
 /** One line on stderr: what the stack is doing. stdout belongs to the command. */
 export function say(text: string): void {
-  process.stderr.write(`stack: ${text}\n`);
+  write(`stack: ${text}`);
+}
+
+/** For who draws on the terminal: the lines go to `sink`. */
+export function sayThrough(sink: (line: string) => void): void {
+  write = sink;
 }
 
 /** Says when `work` starts, how far it is every few seconds (the size of `directory`), and how long it took. */

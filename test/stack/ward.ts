@@ -21,6 +21,7 @@ export interface WardedProcess {
 
 let warden: ChildProcess | null = null;
 let asked = 0;
+let awaited = 0;
 const waiting = new Map<number, (answer: Answer) => void>();
 const exits = new Map<number, (exit: Exit) => void>();
 
@@ -54,23 +55,36 @@ export async function startWarded(options: {
       resolve(exit);
     });
   });
-  return { pid, exited, alive: () => alive };
+  return {
+    pid,
+    get exited() {
+      return keptAlive(exited);
+    },
+    alive: () => alive,
+  };
 }
 
-function ask(wanted: Wanted): Promise<Answer> {
+async function ask(wanted: Wanted): Promise<Answer> {
   const child = (warden ??= engage());
   const request = { ...wanted, ask: ++asked } as WardenRequest;
-  return new Promise((resolve, reject) => {
-    // An answer keeps this process alive, a quiet warden does not.
-    child.channel?.ref();
-    waiting.set(request.ask, (answer) => {
-      waiting.delete(request.ask);
-      if (waiting.size === 0) child.channel?.unref();
-      if ('failed' in answer) reject(new Error(answer.failed));
-      else resolve(answer);
-    });
-    child.send(request);
-  });
+  const answer = await keptAlive(
+    new Promise<Answer>((resolve) => {
+      waiting.set(request.ask, resolve);
+      child.send(request);
+    }),
+  );
+  if ('failed' in answer) throw new Error(answer.failed);
+  return answer;
+}
+
+/** A quiet warden does not keep this process from ending; what is awaited from it does. */
+async function keptAlive<T>(promise: Promise<T>): Promise<T> {
+  if (awaited++ === 0) warden?.channel?.ref();
+  try {
+    return await promise;
+  } finally {
+    if (--awaited === 0) warden?.channel?.unref();
+  }
 }
 
 function engage(): ChildProcess {
@@ -80,13 +94,19 @@ function engage(): ChildProcess {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   child.unref();
+  child.channel?.unref();
   child.on('message', (reply: WardenReply) => {
     if ('exited' in reply) exits.get(reply.exited)?.(reply);
-    else waiting.get(reply.ask)?.(reply);
+    else settle(reply);
   });
   child.on('exit', () => {
     warden = null;
-    for (const [ask, answer] of waiting) answer({ ask, failed: 'the warden has ended' });
+    for (const ask of waiting.keys()) settle({ ask, failed: 'the warden has ended' });
   });
   return child;
+}
+
+function settle(answer: Answer): void {
+  waiting.get(answer.ask)?.(answer);
+  waiting.delete(answer.ask);
 }
