@@ -20,18 +20,22 @@ export class LinkSlot {
   /** The link, if it can be used this moment. */
   get ready(): Link | null {
     const link = this.#link;
-    return link === null || link.ended || link.mustAuthenticate ? null : link;
+    return link === null || link.ended || link.expiring ? null : link;
   }
 
   /** Rejects with a `RelayError`. */
   async get(): Promise<Link> {
-    if (this.#link !== null && !this.#link.ended) {
-      if (this.#link.mustAuthenticate) await this.#link.authenticate();
-      return this.#link;
-    }
-    this.#opening ??= this.#open().finally(() => (this.#opening = null));
-    this.#link = await this.#opening;
-    return this.#link;
+    const { ready } = this;
+    if (ready !== null) return ready;
+    this.#opening ??= this.#replace().finally(() => (this.#opening = null));
+    return this.#opening;
+  }
+
+  async #replace(): Promise<Link> {
+    const link = await this.#open();
+    this.#link?.retire();
+    this.#link = link;
+    return link;
   }
 }
 

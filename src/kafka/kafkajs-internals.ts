@@ -34,11 +34,9 @@ export interface RequestQueue {
 
 export interface Connection {
   readonly requestQueue: RequestQueue;
+  /** How long the broker lets this authentication count (KIP-368), milliseconds; 0: for ever, or no SASL. */
+  readonly sessionLifetime: { toNumber(): number };
   isConnected(): boolean;
-  /** False without SASL, and when the session is due for re-authentication. */
-  isAuthenticated(): boolean;
-  /** Shared between callers; does nothing without SASL. */
-  authenticate(): Promise<void>;
   nextCorrelationId(): number;
   /** What the socket's `data` event calls. */
   processData(chunk: Buffer): void;
@@ -181,6 +179,8 @@ export function createBroker(options: BrokerOptions): Broker {
     requestTimeout: connectTimeoutMs,
     enforceRequestTimeout: false,
     maxInFlightRequests: null,
+    // Not before it is too late: a link whose session ends is replaced by another.
+    reauthenticationThreshold: 0,
   });
   return new BrokerClass({ connectionPool, logger, allowAutoTopicCreation: false });
 }

@@ -41,6 +41,8 @@ export class Link {
   readonly #waiting = new Set<(error: RelayError) => void>();
   #produceVersion = 0;
   #throttledUntilMs = 0;
+  #freshUntilMs = Infinity;
+  #retired = false;
 
   constructor(address: Address, options: LinkOptions) {
     this.address = address;
@@ -72,6 +74,8 @@ export class Link {
       if (this.#produceVersion < Math.max(PRODUCE_MIN_VERSION, minVersion)) {
         throw new RelayError(unsupported(this.name, `Produce v${minVersion} to v${maxVersion} is not for this client`));
       }
+      const sessionMs = this.#connection.sessionLifetime.toNumber();
+      if (sessionMs > 0) this.#freshUntilMs = performance.now() + sessionMs * SESSION_SHARE;
     } catch (error) {
       const why = this.#end ?? clientFault(error, this.name);
       this.drop(why);
@@ -84,18 +88,15 @@ export class Link {
     return this.#end !== null;
   }
 
-  /** The broker's session time is running out (KIP-368): `authenticate` before the next request. */
-  get mustAuthenticate(): boolean {
-    return this.#options.sasl !== null && !this.#connection.isAuthenticated();
+  /** The broker's session time is running out (KIP-368): the next request should go over another link. */
+  get expiring(): boolean {
+    return performance.now() > this.#freshUntilMs;
   }
 
-  async authenticate(): Promise<void> {
-    try {
-      await this.#bounded(this.#options.connectTimeoutMs, this.#connection.authenticate());
-    } catch (error) {
-      this.drop(clientFault(error, this.name));
-      throw error;
-    }
+  /** Ends the link as soon as nothing is in flight on it. */
+  retire(): void {
+    this.#retired = true;
+    if (this.#connection.requestQueue.inflight.size === 0) this.drop(RETIRED);
   }
 
   get produceVersion(): number {
@@ -128,7 +129,10 @@ export class Link {
           apiName: 'Produce',
           apiVersion: this.#produceVersion,
           correlationId,
-          resolve: ({ payload }) => resolve(payload),
+          resolve: ({ payload }) => {
+            resolve(payload);
+            if (this.#retired) this.retire();
+          },
           reject,
         },
         expectResponse: true,
@@ -152,7 +156,11 @@ export class Link {
   async exchange(make: (versions: NonNullable<Broker['versions']>) => Exchange, timeoutMs: number): Promise<unknown> {
     const { versions } = this.#broker;
     if (this.#end !== null || versions === null) throw new RelayError(this.#end ?? NOT_OPEN);
-    return this.#bounded(timeoutMs, this.#connection.send(make(versions)));
+    try {
+      return await this.#within(timeoutMs, 'no answer in time', this.#connection.send(make(versions)));
+    } catch (error) {
+      throw new RelayError(clientFault(error, this.name));
+    }
   }
 
   /** Ends the link at once: the socket is destroyed, what is in flight is rejected with `why`. */
@@ -164,14 +172,6 @@ export class Link {
     for (const reject of this.#waiting) reject(error);
     this.#socket?.destroy(error);
     this.whenEnded?.(why);
-  }
-
-  async #bounded<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
-    try {
-      return await this.#within(timeoutMs, 'no answer in time', work);
-    } catch (error) {
-      throw new RelayError(clientFault(error, this.name));
-    }
   }
 
   /** `work`, or the end of the link: no request may stay for ever on a connection that does not answer. */
@@ -199,7 +199,11 @@ export class Link {
   }
 }
 
+/** A link is replaced when this part of its session is over, as Java's client does. */
+const SESSION_SHARE = 0.85;
+
 const PEER_ENDED = Object.assign(new Error('the broker closed the connection'), { code: 'ECONNRESET' });
 const CLOSED_BEFORE_READY =
   'the broker closed the connection before it answered: a broker that is starting, or a listener that wants TLS or SASL';
+const RETIRED = fault('STOPPED', 'retry', 'the connection is no longer needed').fault;
 const NOT_OPEN = fault('KAFKA_UNREACHABLE', 'retry', 'the connection is not open').fault;

@@ -85,7 +85,7 @@ export class Sender {
         : { as: 'uncertain', fault: clientFault(error, link.name) };
     } finally {
       clearTimeout(timer);
-      if (apart) link.drop(NO_LONGER_NEEDED);
+      if (apart) link.retire();
     }
   }
 
@@ -100,7 +100,7 @@ export class Sender {
     const boundMs = this.#requestTimeoutMs * ROUTE_SHARE;
     const finding = this.#leaderLink(batch, apart, where, boundMs);
     let late = false;
-    finding.then((link) => late && apart && link.drop(NO_LONGER_NEEDED)).catch(() => undefined);
+    finding.then((link) => late && apart && link.retire()).catch(() => undefined);
     return within(boundMs, finding, () => {
       late = true;
       return new RelayError(timeout(where, 'no leader or no connection to it in time'));
@@ -184,5 +184,3 @@ function requestTooLarge(where: string, { bytes }: SealedBatch): Fault {
     detail: `${where}: the broker closes the connection on a request of ${bytes.length} bytes (socket.request.max.bytes)`,
   };
 }
-
-const NO_LONGER_NEEDED = fault('STOPPED', 'retry', 'the connection is no longer needed').fault;

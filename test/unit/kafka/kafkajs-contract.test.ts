@@ -57,8 +57,8 @@ describe('a broker', () => {
     expect(pool).toHaveLength(2);
     const [connection] = pool;
     expect(connection.isConnected()).toBe(false);
-    expect(connection.isAuthenticated()).toBe(false);
-    for (const method of ['processData', 'rejectRequests', 'send', 'authenticate', 'nextCorrelationId'] as const) {
+    expect(connection.sessionLifetime.toNumber()).toBe(0);
+    for (const method of ['processData', 'rejectRequests', 'send', 'nextCorrelationId'] as const) {
       expect(connection, method).toHaveProperty(method, expect.any(Function));
     }
     expect([connection.nextCorrelationId(), connection.nextCorrelationId()]).toEqual([0, 1]);
