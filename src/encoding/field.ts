@@ -1,24 +1,12 @@
 import { fault } from '../model/fault.ts';
 import { type Field, Form } from '../model/row.ts';
+import { writeBytes } from './bytes.ts';
 import { jsonTextBound, jsonTextLength, writeJson } from './json-text.ts';
 import { UUID_TEXT_BYTES, writeUuid } from './uuid.ts';
 import { varintLength, writeVarint } from './varint.ts';
 
 /** Kafka's length of what is null: -1. */
 const NULL_LENGTH = -1;
-
-/** Where copying byte by byte becomes slower than a call out of JavaScript. */
-const SHORT_BYTES = 48;
-
-/** Copies `source[start, end)`; returns the offset behind it. */
-export function writeBytes(out: Buffer, at: number, source: Buffer, start: number, end: number): number {
-  if (end - start > SHORT_BYTES) {
-    source.copy(out, at, start, end);
-    return at + end - start;
-  }
-  for (let i = start; i < end; i++) out[at++] = source[i];
-  return at;
-}
 
 /** Cheap upper bound of what `writeField` writes. */
 export function fieldBound(field: Field): number {
@@ -56,7 +44,7 @@ function contentLength(field: Field): number {
     case Form.Json:
       return jsonTextLength(field.buffer, field.start, field.end);
     case Form.Uuid:
-      return UUID_TEXT_BYTES;
+      return uuidLength(field);
   }
 }
 
@@ -77,9 +65,13 @@ export function writeField(out: Buffer, at: number, field: Field, exact: boolean
       return writeLengthInFront(out, at, width, writeJson(buffer, start, end, out, at + width));
     }
     case Form.Uuid:
-      if (end - start > 16) throw fault('ROW_ENCODING', 'reject', `a UUID of ${end - start} bytes`);
-      return writeUuid(out, writeVarint(out, at, UUID_TEXT_BYTES), buffer, start, end);
+      return writeUuid(out, writeVarint(out, at, uuidLength(field)), buffer, start, end);
   }
+}
+
+function uuidLength({ start, end }: Field): number {
+  if (end - start > 16) throw fault('ROW_ENCODING', 'reject', `a UUID of ${end - start} bytes`);
+  return UUID_TEXT_BYTES;
 }
 
 /**

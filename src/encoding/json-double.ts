@@ -37,11 +37,11 @@ export function writeDouble(out: Buffer, at: number, value: number): number {
 /** `scaled / scale`, where `scale` is 10^`decimals`, without the zeros at its end. Never an integer. */
 function writeDecimal(out: Buffer, at: number, scaled: number, scale: number, decimals: number): number {
   const whole = Math.floor(scaled / scale);
+  let fraction = (scaled - whole * scale) | 0;
+  for (; fraction % 10 === 0; decimals--) fraction = (fraction / 10) | 0;
   at = writeUnsigned(out, at, whole);
   out[at] = POINT;
-  at = writePadded(out, at + 1, scaled - whole * scale, decimals);
-  while (out[at - 1] === ZERO) at--;
-  return at;
+  return writePadded(out, at + 1, fraction, decimals);
 }
 
 /** Significant digits of the number in hand. */

@@ -17,7 +17,7 @@ import {
 } from './json-binary.ts';
 import { writeDouble } from './json-double.ts';
 import { isQuotedOpaque, opaqueLength, writeOpaque } from './json-opaque.ts';
-import { jsonStringLength, writeJsonString } from './json-string.ts';
+import { jsonStringLength, writeLongJsonString } from './json-string.ts';
 
 /** Texts of the literals, by their code in binary JSON. */
 const LITERALS = ['null', 'true', 'false'].map((text) => Buffer.from(text, 'latin1'));
@@ -36,7 +36,7 @@ export function writeJsonScalar(
 ): number {
   switch (type) {
     case STRING:
-      return writeJsonString(out, at, source, dataStart(source, start), end);
+      return writeLongJsonString(out, at, source, dataStart(source, start), end);
     case INT16:
       return writeSigned(out, at, (uint16(source, start) << 16) >> 16);
     case UINT16:

@@ -1,3 +1,5 @@
+import { writeBytes } from './bytes.ts';
+
 /**
  * JSON strings as the server quotes them: `"` and `\` behind a backslash, the control characters below 0x20 by their
  * short escape where JSON has one and as \u00xx otherwise, everything else (UTF-8, 0x7f, `/`) as it is.
@@ -21,16 +23,57 @@ for (const [byte, letter] of [
   ESCAPES[byte] = letter.charCodeAt(0);
 }
 
-/** Writes `source[start, end)` as a JSON string with its quotes; returns the offset behind it. */
+/** By byte: how many bytes more than one its text takes. */
+const EXTRA_BYTES = ESCAPES.map((escape) => (escape === 0 ? 0 : escape === 1 ? 5 : 1));
+
+/**
+ * Writes `source[start, end)` as a JSON string with its quotes; returns the offset behind it. The fastest for up to
+ * some hundred bytes.
+ */
 export function writeJsonString(out: Buffer, at: number, source: Buffer, start: number, end: number): number {
   out[at++] = QUOTE;
-  for (let i = start; i < end; i++) {
-    const byte = source[i];
+  for (let i = start; i < end;) {
+    if (i + 4 <= end) {
+      // Four bytes a step where none has to be escaped: twice as fast as one by one.
+      const a = source[i];
+      const b = source[i + 1];
+      const c = source[i + 2];
+      const d = source[i + 3];
+      if ((ESCAPES[a] | ESCAPES[b] | ESCAPES[c] | ESCAPES[d]) === 0) {
+        out[at] = a;
+        out[at + 1] = b;
+        out[at + 2] = c;
+        out[at + 3] = d;
+        at += 4;
+        i += 4;
+        continue;
+      }
+    }
+    const byte = source[i++];
     const escape = ESCAPES[byte];
-    if (escape === 0) {
-      out[at++] = byte;
-    } else {
-      at = writeEscape(out, at, byte, escape);
+    if (escape === 0) out[at++] = byte;
+    else at = writeEscape(out, at, byte, escape);
+  }
+  out[at] = QUOTE;
+  return at + 1;
+}
+
+/** The same, faster for longer strings: looks for the next escape and copies what is before it. */
+export function writeLongJsonString(out: Buffer, at: number, source: Buffer, start: number, end: number): number {
+  out[at++] = QUOTE;
+  for (let i = start; i < end;) {
+    const clean = i;
+    while (
+      i + 4 <= end &&
+      (ESCAPES[source[i]] | ESCAPES[source[i + 1]] | ESCAPES[source[i + 2]] | ESCAPES[source[i + 3]]) === 0
+    ) {
+      i += 4;
+    }
+    while (i < end && ESCAPES[source[i]] === 0) i++;
+    at = writeBytes(out, at, source, clean, i);
+    if (i < end) {
+      at = writeEscape(out, at, source[i], ESCAPES[source[i]]);
+      i++;
     }
   }
   out[at] = QUOTE;
@@ -40,10 +83,7 @@ export function writeJsonString(out: Buffer, at: number, source: Buffer, start: 
 /** Length of what `writeJsonString` writes. */
 export function jsonStringLength(source: Buffer, start: number, end: number): number {
   let length = end - start + 2;
-  for (let i = start; i < end; i++) {
-    const escape = ESCAPES[source[i]];
-    if (escape !== 0) length += escape === 1 ? 5 : 1;
-  }
+  for (let i = start; i < end; i++) length += EXTRA_BYTES[source[i]];
   return length;
 }
 

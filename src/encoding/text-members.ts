@@ -1,5 +1,5 @@
 import type { Field } from '../model/row.ts';
-import { writeBytes } from './field.ts';
+import { writeBytes } from './bytes.ts';
 import { type HeaderMembers, notAnObject } from './header-members.ts';
 import { skipCharacter, skipSpace, skipString, skipValue, unescapedLength, writeUnescaped } from './json-syntax.ts';
 

@@ -1,0 +1,70 @@
+import fc from 'fast-check';
+import { emptyRow, type Field, Form, type OutboxRow } from '../../../src/model/row.ts';
+import { encodeJson, type Json, jsonText, type JsonMap } from './binary-json.ts';
+import { documents, objects } from './documents.ts';
+
+/** A row as a test states it, and as the encoder gets it. */
+export interface Stated {
+  readonly key: Buffer | null;
+  readonly value: Content;
+  readonly eventType: string | null;
+  readonly headers: JsonMap | null;
+  /** JSON columns as binary JSON or as text: what a record holds must not depend on it. */
+  readonly headersAsText: boolean;
+  readonly id: Buffer | string;
+  readonly timestampDeltaMs: number;
+}
+
+type Content = { readonly bytes: Buffer } | { readonly json: Json } | null;
+
+export const stated: fc.Arbitrary<Stated> = fc.record({
+  key: fc.option(fc.uint8Array({ maxLength: 70 }).map((bytes) => Buffer.from(bytes))),
+  value: fc.option(
+    fc.oneof(
+      documents.map((json) => ({ json })),
+      fc.uint8Array({ maxLength: 300 }).map((bytes) => ({ bytes: Buffer.from(bytes) })),
+      // Around the lengths at which a varint grows.
+      fc
+        .tuple(fc.constantFrom(63, 64, 8191, 8192), fc.integer({ min: -80, max: 20 }), fc.boolean())
+        .map(([bytes, plus, control]) => ({ json: (control ? '\u0001' : 'x').repeat(Math.max(0, bytes + plus)) })),
+    ),
+    { freq: 10 },
+  ),
+  eventType: fc.option(fc.string({ unit: 'grapheme', maxLength: 80 })),
+  headers: fc.option(objects),
+  headersAsText: fc.boolean(),
+  id: fc.oneof(
+    fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => Buffer.from(bytes)),
+    fc.string({ maxLength: 40 }),
+  ),
+  timestampDeltaMs: fc.oneof(fc.integer({ min: -1000, max: 100_000 }), fc.maxSafeInteger()),
+});
+
+export function toRow(row: Stated): OutboxRow {
+  const filled = emptyRow();
+  const { key, value, eventType, headers, headersAsText, id } = row;
+  if (key !== null) fill(filled.key, Form.Text, key);
+  if (value !== null) {
+    if ('bytes' in value) fill(filled.value, Form.Text, value.bytes);
+    else fill(filled.value, Form.Json, encodeJson(value.json));
+  }
+  if (eventType !== null) fill(filled.eventType, Form.Text, Buffer.from(eventType));
+  if (headers !== null && headersAsText) fill(filled.headers, Form.Text, Buffer.from(jsonText(headers)));
+  else if (headers !== null) fill(filled.headers, Form.Json, encodeJson(headers));
+  if (typeof id === 'string') fill(filled.idempotencyKey, Form.Text, Buffer.from(id));
+  else fill(filled.idempotencyKey, Form.Uuid, id);
+  return filled;
+}
+
+/** Puts the bytes into the middle of a larger buffer, as rows of a packet are. */
+export function fill(field: Field, form: Form, bytes: Buffer): void {
+  field.form = form;
+  field.buffer = Buffer.concat([Buffer.alloc(7, 0x22), bytes, Buffer.alloc(40, 0x5c)]);
+  field.start = 7;
+  field.end = 7 + bytes.length;
+}
+
+export function valueOf({ value }: Stated): Buffer | null {
+  if (value === null) return null;
+  return 'bytes' in value ? value.bytes : Buffer.from(jsonText(value.json));
+}
