@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MigrationError, Umzug, type UmzugStorage } from 'umzug';
 import { fault, RelayError } from '../model/fault.ts';
-import { quoteIdentifier, quoteTable } from '../model/identifier.ts';
+import { quoteTable } from '../model/identifier.ts';
 import type { Log } from '../model/log.ts';
-import { isShippedShape } from '../model/outbox-columns.ts';
 import type { OutboxSettings, Settings } from '../model/settings.ts';
 import { type Migration, outboxMigrations, recordSql, relayMigrations } from './migrations.ts';
 import { Session } from './session.ts';
@@ -12,11 +11,13 @@ import { Session } from './session.ts';
 /** What became of a table. `absent`: it has columns of its own, so nobody but its owner can create it. */
 export interface TableOutcome {
   readonly table: string;
-  readonly as: 'created' | 'changed' | 'kept' | 'absent';
+  readonly as: 'created' | 'kept' | 'absent';
 }
 
 /** How long others (another migration, a backup, an open transaction) may hold us up. */
 const WAIT_MS = 60_000;
+
+const RECORDS = 'cdc_relay_migrations';
 
 /**
  * Brings the tables up to date. Every statement that has to wait for a lock gives up after a second and is tried
@@ -61,29 +62,25 @@ export class Migrator {
     await this.#lock();
     const before = await this.#existing();
     const recorded = await this.#recorded(before);
-    const outboxes = this.#settings.outboxes;
-    const migrations = [
-      ...relayMigrations(this.#settings),
-      ...outboxes.flatMap(outboxMigrations).filter((each) => !before.has(key(each)) || recorded.has(each.name)),
-    ];
-    const changed = new Set<string>();
+    const own = relayMigrations(this.#settings);
+    // Of outbox tables only those that are missing, and those that came from here.
+    const outboxes = this.#settings.outboxes.flatMap(outboxMigrations);
+    const migrations = [...own, ...outboxes.filter((each) => !before.has(key(each)) || recorded.has(each.name))];
     const umzug = new Umzug({
-      migrations: migrations.map((each) => ({ name: each.name, up: () => this.#apply(each) })),
+      migrations: migrations.map((each) => ({ name: each.name, up: () => this.#apply(each, before) })),
       storage: this.#storage(recorded),
       logger: undefined,
-    });
-    umzug.on('migrated', ({ name }) => {
-      changed.add(key(migrations.find((each) => each.name === name)!));
     });
     try {
       await umzug.up();
     } catch (error) {
       throw error instanceof MigrationError && error.cause instanceof RelayError ? error.cause : error;
     }
-    const tables = new Map([...relayMigrations(this.#settings), ...outboxes].map((each) => [key(each), each]));
-    return [...tables].map(([full, each]) => {
-      if (changed.has(full)) return { table: full, as: before.has(full) ? 'changed' : 'created' };
-      return { table: full, as: before.has(full) || isRelayTable(each) ? 'kept' : 'absent' };
+    const applied = new Set(migrations.map(key));
+    const tables = new Set([...own, ...this.#settings.outboxes].map(key));
+    return [...tables].map((table) => {
+      if (before.has(table)) return { table, as: 'kept' };
+      return { table, as: applied.has(table) ? 'created' : 'absent' };
     });
   }
 
@@ -114,11 +111,10 @@ export class Migrator {
   /** Migrations that are recorded and whose table is still there: a table that was dropped is made anew. */
   async #recorded(existing: ReadonlySet<string>): Promise<Set<string>> {
     const database = this.#settings.mysql.database;
-    if (!existing.has(quoteTable(database, 'cdc_relay_migrations'))) return new Set();
-    const rows = await this.#session.rows(
-      'reading what has been applied',
-      `SELECT name FROM ${quoteIdentifier(database)}.cdc_relay_migrations`,
-    );
+    if (!existing.has(quoteTable(database, RECORDS))) return new Set();
+    const doing = 'reading what has been applied';
+    const sql = `SELECT name FROM ${quoteTable(database, RECORDS)}`;
+    const rows = await this.#patiently(doing, () => this.#session.rows(doing, sql));
     const names = new Set(rows.map((row) => String(row['name'])));
     const all = [...relayMigrations(this.#settings), ...this.#settings.outboxes.flatMap(outboxMigrations)];
     return new Set(all.filter((each) => names.has(each.name) && existing.has(key(each))).map(({ name }) => name));
@@ -127,27 +123,33 @@ export class Migrator {
   #storage(recorded: ReadonlySet<string>): UmzugStorage {
     return {
       executed: () => Promise.resolve([...recorded]),
-      logMigration: async ({ name }) => {
-        await this.#patiently(`recording ${name}`, () =>
-          this.#session.change(`recording ${name}`, recordSql(this.#settings), [name]),
-        );
-      },
+      logMigration: ({ name }) => this.#record(name),
       unlogMigration: () => Promise.reject(new Error('migrations only go forward')),
     };
   }
 
-  async #apply(migration: Migration): Promise<void> {
+  /**
+   * A table's record comes before the table: a record without its table counts for nothing, but a table without its
+   * record (we died in between) would be taken for somebody else's.
+   */
+  async #apply(migration: Migration, before: ReadonlySet<string>): Promise<void> {
+    const isNew = !before.has(key(migration)) && migration.table !== RECORDS;
+    if (isNew) await this.#record(migration.name);
     const doing = `applying ${migration.name} to ${key(migration)}`;
     await this.#patiently(doing, () => this.#session.change(doing, migration.sql));
   }
 
+  async #record(name: string): Promise<void> {
+    const doing = `recording ${name}`;
+    await this.#patiently(doing, () => this.#session.change(doing, recordSql(this.#settings), [name]));
+  }
+
   /** Tries again what had to wait for a lock; says so once. */
-  async #patiently(doing: string, work: () => Promise<unknown>): Promise<void> {
+  async #patiently<T>(doing: string, work: () => Promise<T>): Promise<T> {
     const until = performance.now() + this.#waitMs;
     for (let attempt = 1; ; attempt++) {
       try {
-        await work();
-        return;
+        return await work();
       } catch (error) {
         const isWait = error instanceof RelayError && error.fault.code === 'MYSQL_LOCK_WAIT';
         if (!isWait || performance.now() > until) throw error;
@@ -160,8 +162,4 @@ export class Migrator {
 
 function key({ schema, table }: Pick<OutboxSettings, 'schema' | 'table'>): string {
   return quoteTable(schema, table);
-}
-
-function isRelayTable(each: Migration | OutboxSettings): boolean {
-  return 'sql' in each || isShippedShape(each);
 }
