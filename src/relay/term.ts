@@ -43,6 +43,11 @@ export class Term {
   readonly #router: Router;
   /** Ends reading: a stop, a loss, or a fault. */
   readonly #endReading = new AbortController();
+  /**
+   * Ends everything at once: a loss or a fault. A stop lets what has been read be routed to its end: half a
+   * transaction that is sent is sent again by the next start.
+   */
+  readonly #abandon = new AbortController();
   #fault: Fault | null = null;
 
   constructor(deps: RelayDeps, leader: Leader, facts: ServerFacts, from: Checkpoint) {
@@ -104,27 +109,29 @@ export class Term {
     const { source, clock, log } = this.#deps;
     const signal = this.#endReading.signal;
     const ended = (): boolean => signal.aborted;
+    /** Where the stream could not be read last time. */
+    let unreadableAt: string | null = null;
     for (let tries = 1; !ended(); tries++) {
       const from = this.#router.routedThrough;
       try {
         for await (const group of source.stream(from, signal)) {
           if (tries > 0) log.info('tail-flowing', { position: formatPosition(from.position) });
           tries = 0;
-          await this.#router.route(group, signal);
+          await this.#router.route(group, this.#abandon.signal);
           if (ended()) return;
         }
       } catch (error) {
         if (ended()) return;
         const fault = faultOf(error);
-        if (fault.disposition !== 'retry' && fault.disposition !== 'renew') {
-          this.#end(fault);
+        const resumeAt = formatPosition(this.#router.routedThrough.position);
+        // Once may be an accident of the wire; twice at one place is what the log holds.
+        const isUnreadable = fault.code === 'BINLOG_DECODE' && resumeAt === unreadableAt;
+        if (isUnreadable || (fault.disposition !== 'retry' && fault.disposition !== 'renew')) {
+          this.#end({ ...fault, disposition: 'halt' });
           return;
         }
-        log.warn('tail-lost', {
-          code: fault.code,
-          detail: fault.detail,
-          resumeAt: formatPosition(this.#router.routedThrough.position),
-        });
+        if (fault.code === 'BINLOG_DECODE') unreadableAt = resumeAt;
+        log.warn('tail-lost', { code: fault.code, detail: fault.detail, resumeAt });
         await pause(clock, backOffMs(STREAM_BACK_OFF, Math.max(tries, 1), Math.random()), signal);
       }
     }
@@ -133,6 +140,7 @@ export class Term {
   #end(fault: Fault | null): void {
     this.#fault ??= fault;
     this.#endReading.abort();
+    this.#abandon.abort();
     this.#sender.stop();
     this.#flusher.stop();
   }
