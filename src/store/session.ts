@@ -8,11 +8,12 @@ const NOT_PERMITTED = 1227;
 
 /**
  * Made on every connection: READ COMMITTED (under REPEATABLE READ our locks reach into gaps, and application INSERTs
- * wait), the server's clock in UTC, and locks that are given up soon.
+ * wait), the server's clock in UTC, and locks that are given up soon: those of rows, and those of whole tables (an
+ * ALTER or LOCK TABLES of the application), which by default are waited for a year.
  */
 const SETUP = [
   'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-  "SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = 1",
+  "SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = 1, lock_wait_timeout = 1",
 ];
 
 export interface Changed {
