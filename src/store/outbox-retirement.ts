@@ -5,12 +5,18 @@ import type { Session } from './session.ts';
 
 /** Suspects looked at one by one in a flush: each is a round trip. The rest is looked at in the next flush. */
 const SINGLE_LOOKS = 200;
+/**
+ * Ids of one statement. The optimizer's memory for ranges (8 MiB by default) takes some 36,000; beyond, it scans and
+ * locks the whole table, index forced or not.
+ */
+const STATEMENT_IDS = 10_000;
 /** ER_LOCK_NOWAIT of MySQL; MariaDB answers NOWAIT with 1205. */
 const LOCKED_ERRNOS: readonly unknown[] = [3572, 1205];
 
 /**
- * Marks or deletes rows of one outbox. Always by primary key with the index forced: the optimizer otherwise scans and
- * locks the whole table when many rows are named.
+ * Marks or deletes rows of one outbox. Always by ranges of the primary key with the index forced: the optimizer
+ * otherwise scans and locks the whole table when many rows are named. A SELECT of nothing but the key would still
+ * let it scan that index: each names one more column.
  */
 export class OutboxRetirement {
   readonly #table: string;
@@ -41,6 +47,10 @@ export class OutboxRetirement {
    * is gone or no longer pending was settled by somebody else.
    */
   async retire(session: Session, ids: BigUint64Array): Promise<void> {
+    for (const some of statements(ids)) await this.#retireSome(session, some);
+  }
+
+  async #retireSome(session: Session, ids: BigUint64Array): Promise<void> {
     const list = ids.join(',');
     const doing = `retiring rows of ${this.#table}`;
     const where = `WHERE ${this.#id} IN (${list}) AND ${this.#stillPending}`;
@@ -63,9 +73,12 @@ export class OutboxRetirement {
     ids: BigUint64Array,
   ): Promise<{ free: BigUint64Array; locked: BigUint64Array }> {
     const doing = `looking for held rows of ${this.#table}`;
-    const select = `SELECT ${this.#id} AS id FROM ${this.#table} FORCE INDEX (PRIMARY) WHERE ${this.#id}`;
-    const got = await session.rows(doing, `${select} IN (${ids.join(',')}) FOR UPDATE SKIP LOCKED`);
-    const free = new Set(got.map((row) => BigInt(String(row['id']))));
+    const select = `SELECT ${this.#id} AS id, ${this.#stillPending} FROM ${this.#table} FORCE INDEX (PRIMARY) WHERE ${this.#id}`;
+    const free = new Set<bigint>();
+    for (const some of statements(ids)) {
+      const got = await session.rows(doing, `${select} IN (${some.join(',')}) FOR UPDATE SKIP LOCKED`);
+      for (const row of got) free.add(BigInt(String(row['id'])));
+    }
     const locked: bigint[] = [];
     let looks = 0;
     // SKIP LOCKED does not tell held from gone: the few that it left out are asked for one by one.
@@ -90,4 +103,8 @@ export class OutboxRetirement {
       throw error;
     }
   }
+}
+
+function* statements(ids: BigUint64Array): Iterable<BigUint64Array> {
+  for (let at = 0; at < ids.length; at += STATEMENT_IDS) yield ids.subarray(at, at + STATEMENT_IDS);
 }
