@@ -33,7 +33,7 @@ export async function lead(
       Math.ceil(relay.takeOverMs / 1000),
     ]);
     const lock = lockName(mysql.database, relay.name);
-    await waitForLock(session, lock, signal, onStandby);
+    await waitForLock(session, lock, mysql.queryTimeoutMs, signal, onStandby);
     const epoch = await takeEpoch(session, mysql.database, relay.name);
     return hold(session, lock, epoch, relay.takeOverMs, clock, log);
   } catch (error) {
@@ -47,10 +47,17 @@ export function lockName(database: string, name: string): string {
   return `cdc_relay_${createHash('sha256').update(`${database}\0${name}`).digest('hex').slice(0, 40)}`;
 }
 
-async function waitForLock(session: Session, lock: string, signal: AbortSignal, onStandby: () => void): Promise<void> {
+async function waitForLock(
+  session: Session,
+  lock: string,
+  queryTimeoutMs: number,
+  signal: AbortSignal,
+  onStandby: () => void,
+): Promise<void> {
   for (let waitSeconds = 0; ; waitSeconds = LOCK_WAIT_SECONDS) {
     const sql = 'SELECT GET_LOCK(?, ?) AS got';
-    const [row] = await session.rows('asking for the leader lock', sql, [lock, waitSeconds]);
+    const timeoutMs = waitSeconds * 1000 + queryTimeoutMs;
+    const [row] = await session.rows('asking for the leader lock', sql, [lock, waitSeconds], timeoutMs);
     if (Number(row['got']) === 1) return;
     if (signal.aborted) throw fault('STOPPED', 'halt', 'stopped while waiting for the leader lock');
     if (waitSeconds === 0) onStandby();

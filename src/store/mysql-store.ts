@@ -37,9 +37,12 @@ export class MysqlStore implements Store {
     return readHead(await this.#open(), this.#facts ?? (await this.serverFacts()));
   }
 
-  lead(signal: AbortSignal, onStandby: () => void): Promise<Leader> {
+  async lead(signal: AbortSignal, onStandby: () => void): Promise<Leader> {
     const { mysql, relay } = this.#settings;
-    return lead(mysql, relay, this.#clock, this.#log, signal, onStandby);
+    const leader = await lead(mysql, relay, this.#clock, this.#log, signal, onStandby);
+    // A flush of the term before may still be under way: its statements must not fall into this term's transactions.
+    this.#session?.destroy();
+    return leader;
   }
 
   async saved(): Promise<SavedOffsets | null> {
@@ -78,6 +81,7 @@ export class MysqlStore implements Store {
 
   async flush<C extends Checkpoint>(leader: Leader, request: FlushRequest<C>): Promise<C | null> {
     const session = await this.#open();
+    if (leader.lost.aborted) throw fault('LEADERSHIP_LOST', 'renew', 'the leader lock is lost');
     if (this.#facts !== null && session.serverUuid !== this.#facts.serverUuid) {
       // The ids in hand are another server's: marking them here would lose this server's rows.
       throw fault('MYSQL_FOREIGN_SERVER', 'renew', 'the address answers as another server than at the start');
@@ -103,8 +107,18 @@ export class MysqlStore implements Store {
   }
 
   async #open(): Promise<Session> {
-    if (this.#session?.isUsable !== true) this.#session = await Session.open(this.#settings.mysql, this.#log);
-    return this.#session;
+    const current = this.#usable();
+    if (current !== null) return current;
+    const opened = await Session.open(this.#settings.mysql, this.#log);
+    // Somebody else may have been as quick: one connection is enough.
+    const meanwhile = this.#usable();
+    if (meanwhile === null) this.#session = opened;
+    else opened.destroy();
+    return meanwhile ?? opened;
+  }
+
+  #usable(): Session | null {
+    return this.#session?.isUsable === true ? this.#session : null;
   }
 }
 
