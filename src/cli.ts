@@ -8,6 +8,7 @@ const COMMANDS: readonly RelayCommand[] = [
     name: 'run',
     summary: 'Move outbox rows to Kafka until stopped',
     examples: ['cdc-relay run --config relay.yaml'],
+    handlesSignals: true,
     load: async () => (await import('./commands/run.ts')).run,
   },
   {
@@ -42,4 +43,6 @@ const { version } = z
 
 // A reader that has seen enough (`| head`) is no fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-process.exit(await runCommandLine(version, COMMANDS, process.argv));
+const exitCode = await runCommandLine(version, COMMANDS, process.argv);
+// Where pipes are not synchronous, an exit at once would cut the result short.
+process.stdout.write('', () => process.exit(exitCode));

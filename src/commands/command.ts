@@ -13,6 +13,8 @@ export interface RelayCommand {
   readonly summary: string;
   readonly options?: readonly (readonly [flags: string, description: string])[];
   readonly examples: readonly string[];
+  /** The body listens for SIGINT and SIGTERM; the others end at once. */
+  readonly handlesSignals?: boolean;
   /** Loaded when it is its turn: a command starts without the libraries of the others. */
   readonly load: () => Promise<CommandBody>;
 }
@@ -110,6 +112,7 @@ async function runCommand(command: RelayCommand, options: GlobalOptions): Promis
     log.error('crashed', { err });
     process.exit(ExitCode.Failure);
   });
+  if (command.handlesSignals !== true) endOnSignals();
   const body = await command.load();
   const outcome = await bodyOutcome(body, {
     settings: loaded.settings,
@@ -122,6 +125,12 @@ async function runCommand(command: RelayCommand, options: GlobalOptions): Promis
   if (typeof outcome === 'number') return outcome;
   process.stderr.write(`${problemText(outcome)}\n`);
   return outcome.exitCode;
+}
+
+/** Said aloud, because the first process of a container gets no signal that it does not listen for. */
+function endOnSignals(): void {
+  process.once('SIGINT', () => process.exit(ExitCode.Interrupted));
+  process.once('SIGTERM', () => process.exit(ExitCode.Terminated));
 }
 
 async function bodyOutcome(body: CommandBody, context: CommandContext): Promise<ExitCode | Problem> {

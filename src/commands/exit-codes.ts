@@ -13,6 +13,8 @@ export const ExitCode = {
   NotPermitted: 4,
   /** Ctrl-C. */
   Interrupted: 130,
+  /** SIGTERM, where a command does not stop softly. */
+  Terminated: 143,
 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 

@@ -22,6 +22,8 @@ export interface RunOptions {
   readonly program?: string;
   /** Ends a run that does not end by itself; `signal` tells it. */
   readonly withinMs?: number;
+  /** Sends SIGINT when it resolves. */
+  readonly interrupt?: Promise<unknown>;
 }
 
 /** Runs the command line as `npm run build` makes it, to its end. */
@@ -39,6 +41,7 @@ export function runProgram(program: string, args: readonly string[], options: Ru
       timeout: options.withinMs ?? 20_000,
       killSignal: 'SIGKILL',
     });
+    void options.interrupt?.then(() => child.kill('SIGINT'));
     let stdout = '';
     let stderr = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
@@ -53,7 +56,9 @@ export function runProgram(program: string, args: readonly string[], options: Ru
 /** A test of yesterday's build proves nothing. */
 function assertFresh(): void {
   const built = existsSync(CLI) ? statSync(CLI).mtimeMs : 0;
-  const sources = readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf8' });
+  const sources = readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.ts'),
+  );
   const newest = Math.max(...sources.map((name) => statSync(`${ROOT}src/${name}`).mtimeMs));
   if (newest > built) throw new Error('dist/ is older than src/: npm run build');
 }

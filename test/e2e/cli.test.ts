@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -122,18 +122,35 @@ test('a server that cannot be reached ends with 3, and says what to do', async (
   expect(stderr).not.toContain(SECRET);
 });
 
-test('a server that accepts and says nothing ends with 3 too, within the time-out', async () => {
-  const mute = createServer(() => undefined);
-  const port = await new Promise<number>((resolve) => {
-    mute.listen(0, '127.0.0.1', () => {
-      resolve((mute.address() as { port: number }).port);
-    });
+/** A server that accepts connections and says nothing. */
+async function muteServer(): Promise<{ port: number; reached: Promise<unknown> } & Disposable> {
+  const { promise: reached, resolve: onReached } = Promise.withResolvers<unknown>();
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    onReached(socket);
   });
-  try {
-    const { code, stderr } = await runCli(['migrate', '-c', config('mute.yaml', port)], { cwd, withinMs: 10_000 });
-    expect(code).toBe(3);
-    expect(stderr).toContain('MYSQL_UNREACHABLE');
-  } finally {
-    mute.close();
-  }
+  const sockets: Socket[] = [];
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    reached,
+    [Symbol.dispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+test('a server that accepts and says nothing ends with 3 too, within the time-out', async () => {
+  using mute = await muteServer();
+  const { code, stderr } = await runCli(['migrate', '-c', config('mute.yaml', mute.port)], { cwd, withinMs: 10_000 });
+  expect(code).toBe(3);
+  expect(stderr).toContain('MYSQL_UNREACHABLE');
+});
+
+test('Ctrl-C ends with 130', async () => {
+  using mute = await muteServer();
+  const args = ['migrate', '-c', config('slow.yaml', mute.port), '--set', 'mysql.connectTimeoutMs=60000'];
+  const outcome = await runCli(args, { cwd, interrupt: mute.reached });
+  expect(outcome).toEqual({ code: 130, signal: null, stdout: '', stderr: '' });
 });

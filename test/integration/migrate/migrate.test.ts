@@ -171,6 +171,8 @@ describe.each<[string, () => Address]>([
     const { code, stderr } = await cli(bed, [{ table: 'own', columns: { id: 'event_id' } }], ['migrate']);
     expect(code).toBe(0);
     expect(stderr).toBe(`${bed.table('own')} does not exist; its columns are its own, so migrate does not create it\n`);
+    const quiet = await cli(bed, [{ table: 'own', columns: { id: 'event_id' } }], ['migrate', '--quiet']);
+    expect(quiet).toMatchObject({ code: 0, stdout: 'nothing to do\n', stderr: '' });
   });
 });
 
