@@ -1,7 +1,7 @@
 import { fault } from '../model/fault.ts';
 import type { OutboxSettings } from '../model/settings.ts';
 import type { NamedColumn } from './named-columns.ts';
-import { takeDocument, takeId, takeText, takeTime, takeStatus, TakeKind, Target, type Take } from './takes.ts';
+import { takeDocument, takeId, takeKey, takeText, takeTime, takeStatus, TakeKind, Target, type Take } from './takes.ts';
 import { TopicTemplate } from './topic-template.ts';
 
 /**
@@ -64,7 +64,7 @@ export function layOut(outbox: number, settings: OutboxSettings, columns: readon
   add(names.eventType, text(Target.EventType));
   add(names.payload, document(Target.Value));
   add(names.headers, document(Target.Headers));
-  add(names.idempotencyKey, text(Target.IdempotencyKey));
+  add(names.idempotencyKey, (column) => takeKey(column, table, Target.IdempotencyKey));
   add(names.status, takeStatus);
   add(names.availableAt, (column) => takeTime(column, table, TakeKind.AvailableAt));
   add(names.createdAt, (column) => takeTime(column, table, TakeKind.CreatedAt));

@@ -90,6 +90,10 @@ export class RowReader {
             if (length === take.width) point(field, Form.Text, b, start, p);
             else pad(this.#room(take.target, take.width), take.width, field, b, start, length);
             break;
+          case TakeKind.Uuid:
+            // The encoder puts trailing zeros back that the log has left out.
+            point(field, Form.Uuid, b, start, p);
+            break;
           case TakeKind.Digits:
             digits(take, this.#room(take.target, SCRATCH_BYTES), field, b, start, length);
             break;

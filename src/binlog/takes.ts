@@ -32,6 +32,8 @@ export const TakeKind = {
   StatusText: 7,
   AvailableAt: 8,
   CreatedAt: 9,
+  /** BINARY(16) as a UUID's text. */
+  Uuid: 10,
 } as const;
 export type TakeKind = (typeof TakeKind)[keyof typeof TakeKind];
 
@@ -63,6 +65,8 @@ const NOTHING: Take = {
   fractionBytes: 0,
 };
 
+const UUID_BYTES = 16;
+
 /** Character sets whose bytes are UTF-8, or no text at all. */
 const AS_THEY_ARE: ReadonlySet<string | null> = new Set(['utf8mb4', 'utf8mb3', 'ascii', 'binary']);
 const WIDE: ReadonlySet<string | null> = new Set(['ucs2', 'utf16', 'utf16le', 'utf32']);
@@ -81,10 +85,17 @@ export function takeText(column: NamedColumn, table: string, target: number): Ta
   }
   if (type === ColumnType.Enum && column.labels !== null) {
     const ascii = column.labels.every((label) => label.every((byte) => byte < 0x80));
-    if (!AS_THEY_ARE.has(column.characterSet) && !(ascii && !WIDE.has(column.characterSet))) throw foreign(column, table);
+    if (!AS_THEY_ARE.has(column.characterSet) && !(ascii && !WIDE.has(column.characterSet)))
+      throw foreign(column, table);
     return { ...NOTHING, kind: TakeKind.Label, target, labels: column.labels };
   }
   return takeBytes(column, table, target);
+}
+
+/** The idempotency key: a BINARY(16) is a UUID, anything else the text that it is. */
+export function takeKey(column: NamedColumn, table: string, target: number): Take {
+  const take = takeText(column, table, target);
+  return take.kind === TakeKind.Padded && take.width === UUID_BYTES ? { ...take, kind: TakeKind.Uuid } : take;
 }
 
 /** Payload and headers. */
