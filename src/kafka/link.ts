@@ -191,9 +191,8 @@ export class Link {
     if (this.#end !== null) socket.destroy();
     const lost = (error: unknown) => this.drop(clientFault(error, this.name));
     socket.on('error', lost);
-    // kafkajs answers the peer's FIN with its own and waits for the rest; a frozen peer never sends that. Its handler
-    // comes after this one, and is to tell whoever waits for the connection first.
-    socket.on('end', () => setImmediate(() => lost(PEER_ENDED)));
+    // kafkajs would answer the peer's FIN with its own and wait for the rest; a frozen peer never sends that.
+    socket.on('end', () => lost(PEER_ENDED));
     socket.on('close', () => lost(PEER_ENDED));
     return socket;
   }

@@ -5,7 +5,7 @@ import { verdictOf } from '../../../src/kafka/fault-table.ts';
 import type { Publisher, SealedBatch } from '../../../src/model/publisher.ts';
 import { FakeBroker, type Reply } from '../../stack/fake-broker.ts';
 import { until } from '../../stack/until.ts';
-import { connected, makeBatch, told } from './support.ts';
+import { connected, makeBatch, told } from '../../stack/publishing.ts';
 
 const producer = { id: 1n, epoch: 0 };
 let broker: FakeBroker;

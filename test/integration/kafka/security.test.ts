@@ -2,15 +2,15 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createPublisher } from '../../../src/kafka/publisher.ts';
 import { RelayError } from '../../../src/model/fault.ts';
 import type { KafkaSettings, SaslSettings, TlsSettings } from '../../../src/model/settings.ts';
 import { makeAuthority } from '../../stack/certificates.ts';
 import { KAFKA_USER, type Certificate, type KafkaCluster } from '../../stack/handles.ts';
+import { kafkaClient } from '../../stack/kafka-client.ts';
 import { startKafka } from '../../stack/stack.ts';
-import { connected, kafkaSettings, makeBatch, newProducer, RecordedLog, told } from './support.ts';
+import { connected, kafkaSettings, makeBatch, newProducer, RecordedLog, told } from '../../stack/publishing.ts';
 
 const TOPIC = 'secured';
 const REAUTHENTICATE_MS = 1500;
@@ -36,7 +36,7 @@ beforeAll(async () => {
     },
     properties: { 'listener.name.brief.plain.connections.max.reauth.ms': String(REAUTHENTICATE_MS) },
   });
-  const admin = new Kafka({ brokers: [...cluster.brokers], logLevel: logLevel.NOTHING }).admin();
+  const admin = kafkaClient(cluster.brokers).admin();
   await admin.connect();
   await admin.createTopics({ topics: [{ topic: TOPIC, numPartitions: 1 }] });
   await admin.disconnect();

@@ -1,11 +1,14 @@
-import { BATCH_HEADER_BYTES, compressRecords, sealBatch } from '../../../src/encoding/record-batch.ts';
-import { recordBound, writeRecord } from '../../../src/encoding/record.ts';
-import { createPublisher } from '../../../src/kafka/publisher.ts';
-import type { Log, LogFields } from '../../../src/model/log.ts';
-import type { ProducerIdentity, Publisher, SealedBatch, SendOutcome } from '../../../src/model/publisher.ts';
-import { emptyRow, Form } from '../../../src/model/row.ts';
-import type { Compression, KafkaSettings } from '../../../src/model/settings.ts';
-import { eventually } from '../../stack/until.ts';
+import { randomUUID } from 'node:crypto';
+import type { Admin } from 'kafkajs';
+import { BATCH_HEADER_BYTES, compressRecords, sealBatch } from '../../src/encoding/record-batch.ts';
+import { recordBound, writeRecord } from '../../src/encoding/record.ts';
+import { createPublisher } from '../../src/kafka/publisher.ts';
+import type { Log, LogFields } from '../../src/model/log.ts';
+import type { ProducerIdentity, Publisher, SealedBatch, SendOutcome } from '../../src/model/publisher.ts';
+import { emptyRow, Form } from '../../src/model/row.ts';
+import type { Compression, KafkaSettings } from '../../src/model/settings.ts';
+import { kafkaClient } from './kafka-client.ts';
+import { eventually } from './until.ts';
 
 export function kafkaSettings(brokers: readonly string[], over: Partial<KafkaSettings> = {}): KafkaSettings {
   return {
@@ -112,4 +115,51 @@ export function told(outcome: SendOutcome): string {
   return outcome.as === 'acked'
     ? `acked${outcome.duplicate ? ' duplicate' : ''}`
     : `${outcome.as} ${outcome.fault.code} ${outcome.fault.disposition}`;
+}
+
+/** Topics of one test file, and what is in them. */
+export class TopicCorner implements AsyncDisposable {
+  readonly #admin: Admin;
+  readonly #created: string[] = [];
+
+  private constructor(admin: Admin) {
+    this.#admin = admin;
+  }
+
+  static async open(brokers: readonly string[]): Promise<TopicCorner> {
+    const admin = kafkaClient(brokers).admin();
+    await admin.connect();
+    return new TopicCorner(admin);
+  }
+
+  get admin(): Admin {
+    return this.#admin;
+  }
+
+  /** A name that nobody else uses. */
+  unused(name = 'topic'): string {
+    const topic = `${name}-${randomUUID()}`;
+    this.#created.push(topic);
+    return topic;
+  }
+
+  async create(partitions = 1, config: Readonly<Record<string, string>> = {}): Promise<string> {
+    const topic = this.unused();
+    const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }));
+    await this.#admin.createTopics({ topics: [{ topic, numPartitions: partitions, configEntries }] });
+    return topic;
+  }
+
+  /** Records in the topic, by partition. */
+  async counts(topic: string): Promise<number[]> {
+    const offsets = await this.#admin.fetchTopicOffsets(topic);
+    return offsets.sort((a, b) => a.partition - b.partition).map(({ high }) => Number(high));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const existing = new Set(await this.#admin.listTopics());
+    const topics = this.#created.filter((topic) => existing.has(topic));
+    if (topics.length > 0) await this.#admin.deleteTopics({ topics });
+    await this.#admin.disconnect();
+  }
 }

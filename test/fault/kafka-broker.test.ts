@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { SealedBatch } from '../../src/model/publisher.ts';
+import type { KafkaCluster } from '../stack/handles.ts';
+import { connected, makeBatch, newProducer, told, TopicCorner } from '../stack/publishing.ts';
+import { startKafka } from '../stack/stack.ts';
+import { until } from '../stack/until.ts';
+
+let cluster: KafkaCluster;
+let brokers: readonly string[];
+let topics: TopicCorner;
+
+beforeAll(async () => {
+  cluster = await startKafka({ properties: { 'socket.request.max.bytes': String(4 << 20) } });
+  ({ brokers } = cluster);
+  topics = await TopicCorner.open(brokers);
+});
+afterAll(async () => {
+  await topics[Symbol.asyncDispose]();
+  await cluster.dispose();
+});
+
+describe('F5: a broker frozen in mid-request', () => {
+  test('uncertain in bounded time, the connection is dropped, the identical bytes end up there once', async () => {
+    await using publisher = await connected(brokers, { connectTimeoutMs: 500, requestTimeoutMs: 1500 });
+    const topic = await topics.create(2);
+    const producer = await newProducer(publisher);
+    const [node] = cluster.nodes;
+    const batches: SealedBatch[] = [];
+    for (const partition of [0, 1]) {
+      expect(told(await publisher.send(await makeBatch({ topic, partition, producer, values: ['before'] })))).toBe(
+        'acked',
+      );
+      batches.push(await makeBatch({ topic, partition, producer, sequence: 1, values: ['a', 'b', 'c'] }));
+    }
+    await node.freeze();
+    try {
+      const startedMs = performance.now();
+      const frozen = await Promise.all(batches.map((batch) => publisher.send(batch)));
+      expect(frozen.map(({ as }) => as)).toEqual(['uncertain', 'uncertain']);
+      expect(performance.now() - startedMs).toBeLessThan(2000);
+      // It accepts connections and says nothing on them.
+      expect(told(await publisher.send(batches[0]))).toBe('refused KAFKA_TIMEOUT retry');
+    } finally {
+      await node.thaw();
+    }
+    for (const batch of batches) {
+      await until(async () => (await publisher.send(batch)).as === 'acked', { withinMs: 15_000, what: 'the resend' });
+    }
+    expect(await topics.counts(topic)).toEqual([4, 4]);
+  });
+
+  test('close does not wait for it', async () => {
+    const publisher = await connected(brokers);
+    const topic = await topics.create();
+    const producer = await newProducer(publisher);
+    expect(told(await publisher.send(await makeBatch({ topic, producer, values: ['a'] })))).toBe('acked');
+    const [node] = cluster.nodes;
+    await node.freeze();
+    try {
+      const sending = publisher.send(await makeBatch({ topic, producer, sequence: 1, values: ['b'] }));
+      const startedMs = performance.now();
+      await publisher.close(100);
+      expect(performance.now() - startedMs).toBeLessThan(300);
+      expect((await sending).as).toBe('uncertain');
+    } finally {
+      await node.thaw();
+    }
+  });
+});
+
+test('a broker that is killed and comes back: the identical bytes go through', async () => {
+  await using publisher = await connected(brokers, { connectTimeoutMs: 500, requestTimeoutMs: 1500 });
+  const topic = await topics.create();
+  const producer = await newProducer(publisher);
+  expect(told(await publisher.send(await makeBatch({ topic, producer, values: ['a'] })))).toBe('acked');
+  const [node] = cluster.nodes;
+  await node.kill();
+  const batch = await makeBatch({ topic, producer, sequence: 1, values: ['b'] });
+  expect((await publisher.send(batch)).as).not.toBe('acked');
+  expect(told(await publisher.send(batch))).toBe('refused KAFKA_UNREACHABLE retry');
+  await node.start();
+  await until(async () => (await publisher.send(batch)).as === 'acked', { withinMs: 20_000, what: 'the resend' });
+  expect(await topics.counts(topic)).toEqual([2]);
+});
+
+test('a request over what the broker reads at all: rejected after three tries, and no other lane is cut for it twice', async () => {
+  await using publisher = await connected(brokers);
+  const topic = await topics.create(2);
+  const producer = await newProducer(publisher);
+  const large = await makeBatch({ topic, producer, values: ['x'.repeat(5 << 20)] });
+  expect(told(await publisher.send(large))).toBe('uncertain KAFKA_UNREACHABLE retry');
+  const small = await makeBatch({ topic, partition: 1, producer, values: ['x'] });
+  expect(told(await publisher.send(small))).toBe('acked');
+  const both = await Promise.all([
+    publisher.send(large),
+    publisher.send(await makeBatch({ topic, partition: 1, producer, sequence: 1, values: ['x'] })),
+  ]);
+  expect(both.map(told)).toEqual(['uncertain KAFKA_UNREACHABLE retry', 'acked']);
+  expect(told(await publisher.send(large))).toBe('refused KAFKA_REQUEST_TOO_LARGE reject');
+  expect(await topics.counts(topic)).toEqual([0, 2]);
+});
