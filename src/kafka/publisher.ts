@@ -48,7 +48,7 @@ class KafkaPublisher implements Publisher {
     const sasl = settings.sasl === null ? null : createSasl(settings.sasl, connectTimeoutMs);
     const dial = createDial(settings.tls);
     this.#brokers = new Brokers(settings.brokers, { clientId, sasl, dial, connectTimeoutMs, logger }, log);
-    const metadata = new MetadataRefresher(this.#brokers, requestTimeoutMs, ({ brokers, topicMetadata }) => {
+    const metadata = new MetadataRefresher(this.#brokers, connectTimeoutMs, ({ brokers, topicMetadata }) => {
       this.#brokers.adopt(brokers);
       for (const entry of topicMetadata) this.#routes.apply(entry, performance.now());
     });
@@ -57,7 +57,7 @@ class KafkaPublisher implements Publisher {
   }
 
   async connect(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
+    if (signal.aborted) throw STOPPED;
     const aborted = Promise.withResolvers<never>();
     const abort = () => aborted.reject(STOPPED);
     signal.addEventListener('abort', abort, { once: true });

@@ -69,7 +69,7 @@ export class Sender {
       if (link.ended) throw fault('KAFKA_UNREACHABLE', 'retry', `${link.name}: the connection has just been lost`);
     } catch (error) {
       this.#routes.doubt(batch.topic, batch.partition);
-      return { as: 'refused', fault: clientFault(error, where) };
+      return { as: 'refused', fault: connectionFault(error, where) };
     }
     const leftMs = this.#requestTimeoutMs - (performance.now() - startedMs);
     const timer = setTimeout(() => link.drop(timeout(link.name, 'no answer in time')), leftMs);
@@ -77,12 +77,12 @@ export class Sender {
       const payload = await link.produce(batch, Math.ceil(leftMs * ACK_SHARE));
       return this.#judge(batch, link, payload, where);
     } catch (error) {
+      const found = connectionFault(error, link.name);
+      link.drop(found);
       this.#routes.doubt(batch.topic, batch.partition);
       const untilMs = startedMs + this.#requestTimeoutMs;
       const tooLarge = isPeerClosed(error) && (await this.#isTooLarge(batch, link, apart, untilMs));
-      return tooLarge
-        ? { as: 'refused', fault: requestTooLarge(where, batch) }
-        : { as: 'uncertain', fault: clientFault(error, link.name) };
+      return tooLarge ? { as: 'refused', fault: requestTooLarge(where, batch) } : { as: 'uncertain', fault: found };
     } finally {
       clearTimeout(timer);
       if (apart) link.retire();
@@ -175,6 +175,15 @@ export class Sender {
     if (strikes === undefined) this.#strikes.set(bytes, (strikes = { hungUp: 0, corrupt: 0 }));
     return strikes;
   }
+}
+
+/**
+ * What is to be renewed here is the connection, and that is done by ending it. The producer must stay: its identity is
+ * what makes it safe to send the batch again.
+ */
+function connectionFault(error: unknown, where: string): Fault {
+  const found = clientFault(error, where);
+  return found.disposition === 'renew' ? { ...found, disposition: 'retry' } : found;
 }
 
 function requestTooLarge(where: string, { bytes }: SealedBatch): Fault {

@@ -77,9 +77,9 @@ export class Topics {
     topic: string,
     { partitions, replicationFactor }: NonNullable<KafkaSettings['createTopics']>,
   ): Promise<TopicState | null> {
-    const timeout = this.#settings.requestTimeoutMs;
+    const { connectTimeoutMs, requestTimeoutMs } = this.#settings;
     // Only the controller creates topics; with KRaft every broker passes the request on.
-    const { controllerId } = await this.#brokers.any((link) => askMetadata(link, [], timeout));
+    const { controllerId } = await this.#brokers.any((link) => askMetadata(link, [], connectTimeoutMs));
     const controller = this.#brokers.node(controllerId);
     if (controller === undefined) throw new RelayError(brokerFault(NOT_CONTROLLER, 'no controller at present'));
     const link = await controller.control.get();
@@ -88,9 +88,9 @@ export class Topics {
       {
         topics: [{ topic, numPartitions: partitions, replicationFactor }],
         validateOnly: false,
-        timeout: Math.floor(timeout / 2),
+        timeout: Math.floor(requestTimeoutMs / 2),
       },
-      timeout,
+      requestTimeoutMs,
     )) as CreateTopicsAnswer;
     const errorCode = answer.topicErrors.find((entry) => entry.topic === topic)?.errorCode ?? -1;
     if (errorCode === 0 || errorCode === TOPIC_ALREADY_EXISTS) return null;

@@ -2,22 +2,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { verdictOf } from '../../../src/kafka/fault-table.ts';
+import { createPublisher } from '../../../src/kafka/publisher.ts';
+import { RelayError } from '../../../src/model/fault.ts';
 import type { Publisher, SealedBatch } from '../../../src/model/publisher.ts';
 import { FakeBroker, type Reply } from '../../stack/fake-broker.ts';
 import { until } from '../../stack/until.ts';
-import { connected, makeBatch, told } from '../../stack/publishing.ts';
+import { connected, kafkaSettings, makeBatch, RecordedLog, told } from '../../stack/publishing.ts';
 
 const producer = { id: 1n, epoch: 0 };
 let broker: FakeBroker;
 let publisher: Publisher & AsyncDisposable;
 let batch: SealedBatch;
+let log: RecordedLog;
 
 const bounds = { connectTimeoutMs: 300, requestTimeoutMs: 600 };
 
 beforeEach(async () => {
   broker = await FakeBroker.start();
   broker.topics.set('orders', { leaders: [1, 1, 1] });
-  publisher = await connected([broker.address], bounds);
+  log = new RecordedLog();
+  publisher = await connected([broker.address], bounds, log);
   batch = await makeBatch({ topic: 'orders', producer, values: ['a', 'b'] });
 });
 
@@ -122,7 +126,7 @@ describe('F5: a connection that ends in mid-request', () => {
     const sending = publisher.send(batch);
     await until(() => broker.received.length === 1, { withinMs: 1000, what: 'the request' });
     broker.sendRaw(Buffer.from('fffffff0ffffffffffffffff', 'hex'));
-    expect(told(await sending)).toMatch(/^uncertain KAFKA_(CLIENT_BUG|TIMEOUT)/);
+    expect(told(await sending)).toBe('uncertain KAFKA_CLIENT_BUG retry');
     expect(await sendTold()).toBe('acked');
   });
 });
@@ -163,6 +167,66 @@ describe('F5: a broker that does not answer', () => {
     expect(await sendTold()).toBe('acked');
     await sleep(200);
     expect(await sendTold()).toBe('acked');
+  });
+});
+
+test('a connection that the broker closed while idle costs nothing', async () => {
+  expect(await sendTold()).toBe('acked');
+  broker.cutAll();
+  await until(() => broker.openConnections === 0, { withinMs: 1000, what: 'every connection is closed' });
+  await until(() => log.lines.filter(({ event }) => event === 'kafka-connection-ended').length === 2, {
+    withinMs: 1000,
+    what: 'both ends are noticed',
+  });
+  expect(await sendTold()).toBe('acked');
+});
+
+describe('connect', () => {
+  const connecting = async (brokers: readonly string[], signal = new AbortController().signal): Promise<string> => {
+    const other = createPublisher(kafkaSettings(brokers, bounds), new RecordedLog());
+    try {
+      await other.connect(signal);
+      return 'connected';
+    } catch (error) {
+      if (!(error instanceof RelayError)) throw error;
+      return `${error.fault.code} ${error.fault.disposition}`;
+    } finally {
+      await other.close(0);
+    }
+  };
+
+  test('one broker that answers is enough', async () => {
+    const gone = await FakeBroker.start(2);
+    await gone[Symbol.asyncDispose]();
+    expect(await connecting([gone.address, broker.address])).toBe('connected');
+  });
+
+  test('nobody there, no such host: retry', async () => {
+    const gone = await FakeBroker.start(2);
+    await gone[Symbol.asyncDispose]();
+    expect(await connecting([gone.address])).toBe('KAFKA_UNREACHABLE retry');
+    expect(await connecting(['no-such-host.invalid:9092'])).toMatch(/^KAFKA_(UNREACHABLE|TIMEOUT) retry$/);
+  });
+
+  test('a broker that says nothing: retry, in bounded time', async () => {
+    broker.script('ApiVersions', { cut: 'silent' });
+    const startedMs = performance.now();
+    expect(await connecting([broker.address])).toBe('KAFKA_TIMEOUT retry');
+    expect(performance.now() - startedMs).toBeLessThan(bounds.connectTimeoutMs + 200);
+  });
+
+  test('something that is no Kafka: an end in bounded time, and no crash', async () => {
+    broker.script('ApiVersions', { raw: Buffer.from('HTTP/1.1 400 Bad Request') });
+    expect(await connecting([broker.address])).toMatch(/^KAFKA_/);
+  });
+
+  test('can be given up', async () => {
+    broker.script('ApiVersions', { cut: 'silent' });
+    const abort = new AbortController();
+    const attempt = connecting([broker.address], abort.signal);
+    abort.abort();
+    expect(await attempt).toBe('STOPPED halt');
+    expect(await connecting([broker.address], abort.signal)).toBe('STOPPED halt');
   });
 });
 
