@@ -4,15 +4,10 @@ import { formatPosition, type Checkpoint } from '../model/position.ts';
 import type { MysqlSettings, OutboxSettings } from '../model/settings.ts';
 import type { Source, TransactionGroup } from '../model/source.ts';
 import { DumpConnection, type OpenDump } from './dump-connection.ts';
-import { EventReader } from './event-reader.ts';
-import { GroupBuilder } from './group-builder.ts';
 import { GroupQueue } from './group-queue.ts';
-import { LogPosition } from './log-position.ts';
+import { LogReader } from './log-reader.ts';
 import { SilenceWatch } from './silence-watch.ts';
 import { newCounters, type SourceCounters } from './source-counters.ts';
-import { TableRegistry } from './table-registry.ts';
-import { TransactionAssembler } from './transaction-assembler.ts';
-import { TransactionCursor } from './transaction-cursor.ts';
 
 export interface BinlogSourceOptions {
   readonly mysql: MysqlSettings;
@@ -55,7 +50,8 @@ async function* streamFrom(
   signal.addEventListener('abort', stop);
   log.info('binlog-streaming', { from: formatPosition(from.position) });
   try {
-    for (let group = await tail.pull(); group !== null && !hasBeenAborted(signal); group = await tail.pull()) yield group;
+    for (let group = await tail.pull(); group !== null && !hasBeenAborted(signal); group = await tail.pull())
+      yield group;
   } finally {
     signal.removeEventListener('abort', stop);
     tail.end(null);
@@ -70,8 +66,7 @@ function hasBeenAborted(signal: AbortSignal): boolean {
 /** One dump, from its socket to its queue. */
 class Tail {
   readonly #dump: DumpConnection;
-  readonly #reader: EventReader;
-  readonly #groups: GroupBuilder;
+  readonly #reader: LogReader;
   readonly #queue = new GroupQueue();
   readonly #watch: SilenceWatch;
   #inChunk = false;
@@ -80,14 +75,15 @@ class Tail {
 
   constructor(options: BinlogSourceOptions, counters: SourceCounters, from: Checkpoint, { dump, facts }: OpenDump) {
     const { mysql, maxTransactionBytes } = options;
-    const position = new LogPosition(from.position);
-    const { outboxes, ignoreCase } = facts;
-    const tables = new TableRegistry({ outboxes, relaySchema: mysql.database, ignoreCase });
-    const groups = new GroupBuilder(position, new TransactionCursor(counters));
-    const assembler = new TransactionAssembler({ position, tables, groups, counters, maxTransactionBytes });
     this.#dump = dump;
-    this.#groups = groups;
-    this.#reader = new EventReader({ position, tables, groups, assembler });
+    this.#reader = new LogReader({
+      from: from.position,
+      outboxes: facts.outboxes,
+      relaySchema: mysql.database,
+      ignoreCase: facts.ignoreCase,
+      maxTransactionBytes,
+      counters,
+    });
     this.#watch = new SilenceWatch({
       periodMs: mysql.heartbeatMs,
       onSilence: (silentMs) => this.end(fault('BINLOG_SILENT', 'retry', `nothing from the server for ${silentMs} ms`)),
@@ -137,7 +133,7 @@ class Tail {
   }
 
   #seal(): void {
-    const bytes = this.#groups.heldBytes;
+    const bytes = this.#reader.heldBytes;
     const group = this.#reader.seal();
     if (group !== null) this.#queue.push(group, bytes);
   }

@@ -165,13 +165,14 @@ export function isInteger(type: number): boolean {
   return isNumeric(type) && type !== ColumnType.NewDecimal && type !== ColumnType.Float && type !== ColumnType.Double;
 }
 
-/** The types that the TABLE_MAP's character sets are about, ENUM and SET apart. */
+/** The types that the TABLE_MAP's character sets are about, ENUM and SET apart; VECTOR is one of them (seen on 9.7). */
 export function isCharacter(type: number): boolean {
   return (
     type === ColumnType.VarChar ||
     type === ColumnType.VarString ||
     type === ColumnType.String ||
     type === ColumnType.Blob ||
+    type === ColumnType.Vector ||
     type === ColumnType.VarCharCompressed ||
     type === ColumnType.BlobCompressed
   );

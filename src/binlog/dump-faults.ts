@@ -13,7 +13,8 @@ export function dumpFault(error: unknown, from: Position): RelayError {
     return fault('BINLOG_NOT_PERMITTED', 'halt', 'reading the binlog needs GRANT REPLICATION SLAVE ON *.*', error);
   }
   const classified = classifyMysql(error, 'reading the binlog');
-  if (classified.fault.code !== 'MYSQL_UNREACHABLE' && classified.fault.code !== 'MYSQL_QUERY_FAILED') return classified;
+  if (classified.fault.code !== 'MYSQL_UNREACHABLE' && classified.fault.code !== 'MYSQL_QUERY_FAILED')
+    return classified;
   // Killed, shut down, cut: whatever ended an established dump, the next one may live.
   return fault('BINLOG_CONNECTION_LOST', 'retry', classified.fault.detail, error);
 }
@@ -29,7 +30,7 @@ function cannotRead(message: string, from: Position, cause: unknown): RelayError
     );
   }
   if (/binary log is not open/i.test(message)) return binlogDisabled(cause);
-  const hint = /max_allowed_packet|bogus data|log event/i.test(message)
+  const hint = /max_allowed_packet|bogus data|middle of event|log event/i.test(message)
     ? 'it is probably no event boundary of this file'
     : 'the file was purged, the log was reset, or this is another server';
   const at = formatPosition(from);

@@ -1,6 +1,5 @@
 import { fault, RelayError } from '../model/fault.ts';
 import type { Position } from '../model/position.ts';
-import type { TransactionGroup } from '../model/source.ts';
 import { CHECKSUM_BYTES, checksumBytesOf, checksumHolds } from './checksum.ts';
 import { readHeartbeat, readHeartbeatV2, readRotate } from './control-events.ts';
 import { ARTIFICIAL_FLAG, END_AT, EventType, FLAGS_AT, HEADER_BYTES, SIZE_AT, TYPE_AT } from './event-header.ts';
@@ -42,21 +41,20 @@ export class EventReader {
     this.#assembler = assembler;
   }
 
-  /** Throws a RelayError; the stream is then at its end. Transactions before the event can still be sealed. */
+  /** Throws a RelayError; the stream is then at its end. */
   event(buffer: Buffer, start: number, end: number): void {
     try {
       this.#event(buffer, start, end);
     } catch (error) {
       if (error instanceof RelayError) throw error;
       const type = end > start + TYPE_AT ? buffer[start + TYPE_AT] : 'unknown';
-      throw fault('BINLOG_DECODE', 'retry', `cannot read the event at ${this.#position.toString()} (type ${type})`, error);
+      throw fault(
+        'BINLOG_DECODE',
+        'retry',
+        `cannot read the event at ${this.#position.toString()} (type ${type})`,
+        error,
+      );
     }
-  }
-
-  /** The end of a socket chunk. Null when nothing has happened. */
-  seal(): TransactionGroup | null {
-    this.#assembler.settle();
-    return this.#groups.seal();
   }
 
   #event(b: Buffer, start: number, end: number): void {
@@ -134,7 +132,11 @@ export class EventReader {
         this.#heartbeat(readHeartbeatV2(b, start, bodyEnd));
         break;
       case EventType.Incident:
-        throw fault('BINLOG_INCIDENT', 'halt', `${this.#position.toString()}: the server says that it lost events here`);
+        throw fault(
+          'BINLOG_INCIDENT',
+          'halt',
+          `${this.#position.toString()}: the server says that it lost events here`,
+        );
       case EventType.TransactionPayload:
         throw fault(
           'BINLOG_UNSUPPORTED',
@@ -197,7 +199,11 @@ export class EventReader {
     const rows = type >= EventType.MariadbCompressedRowsFirst && type <= EventType.MariadbCompressedRowsLast;
     const ours = rows && !this.#assembler.passesOver && this.#tables.outbox(u48(b, start + HEADER_BYTES)) !== null;
     if (ours || type === EventType.MariadbCompressedQuery) {
-      throw fault('BINLOG_UNSUPPORTED', 'halt', `${this.#position.toString()}: a compressed event; log_bin_compress must be OFF`);
+      throw fault(
+        'BINLOG_UNSUPPORTED',
+        'halt',
+        `${this.#position.toString()}: a compressed event; log_bin_compress must be OFF`,
+      );
     }
   }
 }

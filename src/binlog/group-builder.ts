@@ -31,9 +31,7 @@ export class GroupBuilder {
   /** A transaction with rows, committed at `position`. */
   commit(group: GroupStart, events: readonly RowsEvent[], bytes: number, position: LogPosition): void {
     const { file, offset } = position;
-    this.#transactions.push(
-      new CommittedTransaction(this.#cursor, events, file, offset, group, this.#runs.take()),
-    );
+    this.#transactions.push(new CommittedTransaction(this.#cursor, events, file, offset, group, this.#runs.take()));
     this.heldBytes += bytes;
     this.#foreignBytes = 0;
   }

@@ -51,7 +51,8 @@ interface Marker {
 }
 
 function classify(text: string, schema: () => string): Statement {
-  const { xa, ending, savepoint, back } = MARKER.exec(text.slice(0, LONGEST_MARKER))?.groups as Marker | undefined ?? {};
+  const { xa, ending, savepoint, back } =
+    (MARKER.exec(text.slice(0, LONGEST_MARKER))?.groups as Marker | undefined) ?? {};
   if (xa !== undefined) return xa.toLowerCase() === 'end' ? XA_END : XA_START;
   if (ending !== undefined) return ending.toLowerCase() === 'commit' ? COMMIT : ROLLBACK;
   if (savepoint !== undefined) return { kind: 'savepoint', name: savepointName(savepoint) };
@@ -61,5 +62,9 @@ function classify(text: string, schema: () => string): Statement {
 
 /** Savepoint names are compared without regard to case. */
 function savepointName(text: string): string {
-  return text.replace(/^savepoint\s+/i, '').trim().replace(/^`|`$/g, '').toLowerCase();
+  return text
+    .replace(/^savepoint\s+/i, '')
+    .trim()
+    .replace(/^`|`$/g, '')
+    .toLowerCase();
 }

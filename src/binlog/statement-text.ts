@@ -28,7 +28,11 @@ const MEANS: Readonly<Record<string, TextMeans>> = {
 };
 
 /** What `text`, run with `schema` as the default, may have done to the table. */
-export function meansFor(text: string, schema: string, table: { readonly schema: string; readonly name: string }): TextMeans {
+export function meansFor(
+  text: string,
+  schema: string,
+  table: { readonly schema: string; readonly name: string },
+): TextMeans {
   const means = MEANS[FIRST_WORD.exec(text)?.[1]?.toLowerCase() ?? ''] ?? 'nothing';
   return means !== 'nothing' && names(text.toLowerCase(), schema, table) ? means : 'nothing';
 }

@@ -1,0 +1,221 @@
+import type { PoolConnection, RowDataPacket } from 'mysql2/promise';
+import { createBinlogSource, type BinlogSource } from '../../../src/binlog/binlog-source.ts';
+import type { Log } from '../../../src/model/log.ts';
+import { SHIPPED_COLUMNS } from '../../../src/model/outbox-columns.ts';
+import type { Checkpoint, Gtid, GtidRun, Position } from '../../../src/model/position.ts';
+import { Form, type Field, type OutboxRow } from '../../../src/model/row.ts';
+import type { MysqlSettings, OutboxColumns, OutboxSettings, TopicRule } from '../../../src/model/settings.ts';
+import type { Transaction } from '../../../src/model/source.ts';
+import { outboxMigrations } from '../../../src/store/migrations.ts';
+import type { DatabaseServer } from '../../stack/handles.ts';
+import { testBed, type TestBed } from '../../stack/test-bed.ts';
+
+export interface ReadRow {
+  readonly outbox: number;
+  readonly id: string;
+  readonly topic: string | null;
+  readonly key: string | null;
+  readonly eventType: string | null;
+  /** Binary JSON as `json:` and hex. */
+  readonly value: string | null;
+  readonly headers: string | null;
+  readonly idempotencyKey: string | null;
+  readonly createdAtMs: number;
+}
+
+export interface ReadTransaction {
+  readonly end: Position;
+  readonly gtid: Gtid | null;
+  readonly commitMicros: number;
+  readonly rows: readonly ReadRow[];
+}
+
+export interface ReadLog {
+  readonly transactions: readonly ReadTransaction[];
+  readonly skipped: readonly GtidRun[];
+  readonly reached: Position;
+  readonly worthSaving: boolean;
+}
+
+export interface SourceOptions {
+  readonly outboxes?: readonly OutboxSettings[];
+  readonly mysql?: Partial<MysqlSettings>;
+  readonly maxTransactionBytes?: number;
+}
+
+/** A database with an outbox table as shipped, and sources that read what is written to it. */
+export class BinlogBed implements AsyncDisposable {
+  readonly bed: TestBed;
+  readonly server: DatabaseServer | null;
+
+  private constructor(bed: TestBed, server: DatabaseServer | null) {
+    this.bed = bed;
+    this.server = server;
+  }
+
+  /** On the shared server, or on one of the test's own, which goes with the bed. */
+  static async open(server: DatabaseServer | null = null): Promise<BinlogBed> {
+    const bed = new BinlogBed(await testBed(server === null ? {} : { mysql: server }), server);
+    await bed.sql(
+      outboxMigrations(bed.outbox())
+        .map(({ sql }) => sql)
+        .join(';'),
+    );
+    return bed;
+  }
+
+  outbox(table = 'outbox', columns: Partial<OutboxColumns> = {}, topic?: TopicRule): OutboxSettings {
+    return {
+      schema: this.bed.database,
+      table,
+      columns: { ...SHIPPED_COLUMNS, ...columns },
+      topic: topic ?? { kind: 'column', column: 'topic' },
+      retire: 'mark',
+    };
+  }
+
+  settings(change: Partial<MysqlSettings> = {}): MysqlSettings {
+    return {
+      ...this.bed.mysql,
+      tls: null,
+      serverId: this.bed.serverId,
+      connectTimeoutMs: 5_000,
+      queryTimeoutMs: 5_000,
+      heartbeatMs: 1_000,
+      database: this.bed.database,
+      ...change,
+    };
+  }
+
+  source({ outboxes, mysql, maxTransactionBytes }: SourceOptions = {}): BinlogSource {
+    return createBinlogSource({
+      mysql: this.settings(mysql),
+      outboxes: outboxes ?? [this.outbox()],
+      maxTransactionBytes: maxTransactionBytes ?? 256 * 1024 * 1024,
+      log: silent,
+    });
+  }
+
+  async sql(text: string, values: readonly unknown[] = []): Promise<RowDataPacket[]> {
+    const [rows] = await this.bed.pool.query<RowDataPacket[]>(text, [...values]);
+    return rows;
+  }
+
+  /** Statements of one session, whose settings do not outlive it. */
+  async session(...statements: readonly string[]): Promise<void> {
+    const connection = await this.bed.pool.getConnection();
+    try {
+      await connection.query(`USE ${this.bed.database}`);
+      for (const statement of statements) await connection.query(statement);
+    } finally {
+      connection.destroy();
+    }
+  }
+
+  connect(): Promise<PoolConnection> {
+    return this.bed.pool.getConnection();
+  }
+
+  /** The end of the log now. */
+  async head(): Promise<Position> {
+    const [row] = await this.sql('SHOW BINARY LOG STATUS');
+    return { file: String(row['File']), offset: Number(row['Position']) };
+  }
+
+  /** What `work` writes to the log, as the source reads it. */
+  async read(work: () => Promise<unknown>, options: SourceOptions = {}): Promise<ReadLog> {
+    const from = await this.head();
+    await work();
+    return this.readFrom(from, options);
+  }
+
+  /** From there to what is the end of the log now. */
+  async readFrom(from: Position, options: SourceOptions = {}, source = this.source(options)): Promise<ReadLog> {
+    const to = await this.head();
+    const transactions: ReadTransaction[] = [];
+    const skipped: GtidRun[] = [];
+    let worthSaving = false;
+    if (!isBefore(from, to)) return { transactions, skipped, reached: from, worthSaving };
+    for await (const group of source.stream(checkpointAt(from), AbortSignal.timeout(30_000))) {
+      for (const transaction of group.transactions) {
+        skipped.push(...transaction.skipped);
+        transactions.push(plain(transaction));
+      }
+      skipped.push(...group.skipped);
+      worthSaving ||= group.worthSaving;
+      if (!isBefore(group.reached, to)) return { transactions, skipped, reached: group.reached, worthSaving };
+    }
+    throw new Error('the end of the log was not reached');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.bed[Symbol.asyncDispose]();
+    await this.server?.dispose();
+  }
+}
+
+export function checkpointAt(position: Position): Checkpoint {
+  return { position, gtidSet: null, lastGtid: null, lastCommitMicros: null };
+}
+
+export function isBefore(a: Position, b: Position): boolean {
+  return a.file < b.file || (a.file === b.file && a.offset < b.offset);
+}
+
+export function plain(transaction: Transaction): ReadTransaction {
+  const rows: ReadRow[] = [];
+  const cursor = transaction.rows();
+  while (cursor.next()) rows.push(plainRow(cursor.row));
+  const { end, gtid, commitMicros } = transaction;
+  return { end, gtid, commitMicros, rows };
+}
+
+function plainRow(row: OutboxRow): ReadRow {
+  const id = (BigInt(row.idHigh) << 32n) | BigInt(row.idLow);
+  return {
+    outbox: row.outbox,
+    id: textOf(row.idBytes) ?? id.toString(),
+    topic: textOf(row.topic),
+    key: textOf(row.key),
+    eventType: textOf(row.eventType),
+    value: textOf(row.value),
+    headers: textOf(row.headers),
+    idempotencyKey: identityOf(row.idempotencyKey),
+    createdAtMs: row.createdAtMs,
+  };
+}
+
+function textOf(field: Field): string | null {
+  if (field.form === Form.Null) return null;
+  return field.form === Form.Json ? `json:${bytesOf(field).toString('hex')}` : bytesOf(field).toString('utf8');
+}
+
+/** In hexadecimal digits; the zeros that the log leaves out at the end of a UUID count as there. */
+function identityOf(field: Field): string | null {
+  const hex = bytesOf(field).toString('hex');
+  if (field.form === Form.Uuid) return hex.padEnd(32, '0');
+  return field.form === Form.Null ? null : hex;
+}
+
+function bytesOf({ buffer, start, end }: Field): Buffer {
+  return buffer.subarray(start, end);
+}
+
+/** The key of each row of each transaction. */
+export function keysOf({ transactions }: ReadLog): (string | null)[][] {
+  return transactions.map(({ rows }) => rows.map(({ key }) => key));
+}
+
+/** An INSERT of rows with these aggregate ids. */
+export function insertOf(...keys: readonly string[]): string {
+  const values = keys.map((key) => `('orders', '${key}', '{"key": "${key}"}')`);
+  return `INSERT INTO outbox (topic, aggregate_id, payload) VALUES ${values.join(', ')}`;
+}
+
+export const silent: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silent,
+};

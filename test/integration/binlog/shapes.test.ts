@@ -1,0 +1,348 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RelayError } from '../../../src/model/fault.ts';
+import { startMysql } from '../../stack/stack.ts';
+import { BinlogBed, checkpointAt, insertOf, keysOf } from './binlog-bed.ts';
+
+/** On a server of its own: what some sessions do here would halt the sources of other tests. */
+let bed: BinlogBed;
+beforeAll(async () => {
+  bed = await BinlogBed.open(await startMysql());
+  await bed.sql(`
+    CREATE TABLE orders (id INT AUTO_INCREMENT PRIMARY KEY, st VARCHAR(20));
+    CREATE TABLE plain (id INT) ENGINE = MyISAM;
+    CREATE TABLE memory (id INT) ENGINE = MEMORY;
+    CREATE TABLE cdc_relay_offsets (name VARCHAR(64) PRIMARY KEY, n INT)`);
+});
+afterAll(() => bed[Symbol.asyncDispose]());
+
+describe('transactions as a server writes them', () => {
+  it('A3 rows that a trigger writes, between those of the table that fired it', async () => {
+    await bed.sql(`CREATE TRIGGER fill AFTER INSERT ON orders FOR EACH ROW
+      INSERT INTO outbox (topic, aggregate_id, payload) VALUES ('orders', NEW.st, '{}')`);
+    const log = await bed.read(() => bed.sql("INSERT INTO orders (st) VALUES ('a'), ('b')"));
+    await bed.sql('DROP TRIGGER fill');
+    expect(keysOf(log)).toEqual([['a', 'b']]);
+  });
+
+  it('A5 a savepoint, and what was rolled back to it', async () => {
+    const log = await bed.read(() =>
+      bed.session('BEGIN', insertOf('s1'), 'SAVEPOINT a', insertOf('s2'), 'ROLLBACK TO a', insertOf('s3'), 'COMMIT'),
+    );
+    expect(keysOf(log)).toEqual([['s1', 's3']]);
+  });
+
+  it('A9 a bulk insert over many row events', async () => {
+    await bed.sql('CREATE TABLE many (n INT PRIMARY KEY, filler VARCHAR(3000))');
+    await bed.session(
+      'SET cte_max_recursion_depth = 10000',
+      `INSERT INTO many WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000)
+       SELECT n, REPEAT('x', 3000) FROM c`,
+    );
+    const log = await bed.read(() =>
+      bed.sql(`INSERT INTO outbox (topic, aggregate_id, payload)
+               SELECT 'orders', n, JSON_OBJECT('f', filler) FROM many ORDER BY n`),
+    );
+    expect(keysOf(log)).toEqual([Array.from({ length: 5000 }, (_, n) => String(n + 1))]);
+    const ids = log.transactions[0].rows.map(({ id }) => Number(id));
+    expect(ids).toEqual([...ids].sort((a, b) => a - b));
+  });
+
+  it('S16 changes by the transaction that inserted, and S17 rollbacks', async () => {
+    const log = await bed.read(() =>
+      bed.session(
+        'BEGIN',
+        insertOf('u1'),
+        "DELETE FROM outbox WHERE aggregate_id = 'u1'",
+        insertOf('u2'),
+        `UPDATE outbox SET payload = NULL, aggregate_id = 'u2 new' WHERE aggregate_id = 'u2'`,
+        'COMMIT',
+        'BEGIN',
+        insertOf('gone'),
+        'ROLLBACK',
+        'BEGIN',
+        insertOf('published'),
+        "UPDATE outbox SET status = 'published' WHERE aggregate_id = 'published'",
+        'COMMIT',
+      ),
+    );
+    expect(keysOf(log)).toEqual([['u2 new'], []]);
+    expect(log.transactions[0].rows[0].value).toBeNull();
+  });
+
+  it('C6 a row of 20 MB, in several packets', async () => {
+    const size = 20 * 1024 * 1024;
+    const log = await bed.read(async () => {
+      await bed.sql('SET GLOBAL max_allowed_packet = 67108864');
+      const connection = await bed.connect();
+      await connection.changeUser({}); // takes the new limit
+      await connection.query(`USE ${bed.bed.database}`);
+      await connection.query(
+        `INSERT INTO outbox (topic, aggregate_id, payload) VALUES ('orders', 'big', JSON_QUOTE(REPEAT('x', ?)))`,
+        [size],
+      );
+      connection.destroy();
+      await bed.sql(insertOf('after'));
+    });
+    expect(keysOf(log)).toEqual([['big'], ['after']]);
+    // Type, length of the length, then the text.
+    expect(log.transactions[0].rows[0].value).toHaveLength('json:'.length + 2 * (1 + 4 + size));
+  });
+
+  it('D1 identity bytes that end in zeros, in the log without them', async () => {
+    const ids = ['1f0727b72cc96910920cb12f2d100600', '0'.repeat(32), `02${'0'.repeat(30)}`];
+    const log = await bed.read(() =>
+      bed.sql(
+        `INSERT INTO outbox (topic, aggregate_id, idempotency_key) VALUES ${ids
+          .map((id) => `('orders', 'd1', UNHEX('${id}'))`)
+          .join(', ')}`,
+      ),
+    );
+    expect(log.transactions[0].rows.map(({ idempotencyKey }) => idempotencyKey)).toEqual(ids);
+  });
+
+  it('L2 our own transactions are passed over, and their GTIDs reported', async () => {
+    const log = await bed.read(async () => {
+      for (let n = 0; n < 5; n++) {
+        await bed.session(
+          'BEGIN',
+          `REPLACE INTO cdc_relay_offsets VALUES ('orders', ${n})`,
+          insertOf('own'),
+          "UPDATE outbox SET status = 'published' WHERE aggregate_id = 'own'",
+          'COMMIT',
+        );
+      }
+      await bed.sql(insertOf('other'));
+    });
+    expect(keysOf(log)).toEqual([['other']]);
+    expect(log.skipped).toHaveLength(1);
+    expect(log.skipped[0].last - log.skipped[0].first).toBe(4);
+    expect(log.worthSaving).toBe(false);
+  });
+
+  it('XA in one phase, a tagged GTID, rows behind their statement, a table made by a SELECT', async () => {
+    const log = await bed.read(() =>
+      bed.session(
+        "XA START 'one'",
+        insertOf('xa'),
+        "XA END 'one'",
+        "XA COMMIT 'one' ONE PHASE",
+        "SET gtid_next = 'AUTOMATIC:orders_tag'",
+        insertOf('tagged'),
+        "SET gtid_next = 'AUTOMATIC'",
+        'SET SESSION binlog_rows_query_log_events = ON',
+        insertOf('annotated'),
+        'CREATE TABLE copy AS SELECT * FROM orders',
+        insertOf('last'),
+      ),
+    );
+    expect(keysOf(log)).toEqual([['xa'], ['tagged'], ['annotated'], ['last']]);
+    const [uuid] = await bed.sql('SELECT @@server_uuid AS uuid');
+    const tagged = log.transactions[1];
+    expect(tagged.gtid).toEqual({ sid: `${String(uuid['uuid'])}:orders_tag`, gno: 1 });
+    for (const { commitMicros } of log.transactions) {
+      expect(Math.abs(commitMicros / 1000 - Date.now())).toBeLessThan(60_000);
+    }
+  });
+
+  it('GTIDs off', async () => {
+    const steps = ['ON_PERMISSIVE', 'OFF_PERMISSIVE', 'OFF'];
+    const log = await bed.read(async () => {
+      for (const mode of steps) await bed.sql(`SET GLOBAL gtid_mode = ${mode}`);
+      await bed.sql(insertOf('anonymous'));
+    });
+    for (const mode of [...steps.slice(0, 2).reverse(), 'ON']) await bed.sql(`SET GLOBAL gtid_mode = ${mode}`);
+    expect(keysOf(log)).toEqual([['anonymous']]);
+    expect(log.transactions[0].gtid).toBeNull();
+    expect(Math.abs(log.transactions[0].commitMicros / 1000 - Date.now())).toBeLessThan(60_000);
+  });
+
+  it('A11 what a MEMORY table leaves in the log after a restart; table ids that begin again (E4)', async () => {
+    const log = await bed.read(async () => {
+      await bed.sql('INSERT INTO memory VALUES (1)');
+      await bed.server!.stop();
+      await bed.server!.start();
+      await bed.sql('SELECT * FROM memory');
+      await bed.sql(insertOf('after'));
+      await bed.sql('INSERT INTO orders (st) VALUES (1)');
+    });
+    expect(keysOf(log)).toEqual([['after']]);
+    expect(log.worthSaving).toBe(true);
+  });
+
+  it('S36 a log that was flushed while nothing was written', async () => {
+    const log = await bed.read(() => bed.sql('FLUSH BINARY LOGS'));
+    expect(log.reached).toEqual(await bed.head());
+    expect(log).toMatchObject({ transactions: [], worthSaving: true });
+  });
+
+  it('rows that wait are left to the sweep, and REPLACE is counted (A1)', async () => {
+    const source = bed.source();
+    const from = await bed.head();
+    await bed.sql(`INSERT INTO outbox (topic, aggregate_id, available_at) VALUES
+      ('t', 'now', UTC_TIMESTAMP(6)), ('t', 'later', UTC_TIMESTAMP(6) + INTERVAL 30 SECOND),
+      ('t', 'past', '2001-01-01')`);
+    await bed.sql(`INSERT INTO outbox (topic, aggregate_id, idempotency_key) VALUES ('t', 'r', REPEAT('r', 16))`);
+    await bed.sql(`REPLACE INTO outbox (topic, aggregate_id, idempotency_key) VALUES ('t', 'r2', REPEAT('r', 16))`);
+    expect(keysOf(await bed.readFrom(from, {}, source))).toEqual([['now', 'past'], ['r']]);
+    expect(source.counters).toEqual({ notPending: 0, delayed: 1, replaced: 1 });
+  });
+
+  it('every transaction ends where SHOW BINLOG EVENTS says', async () => {
+    const from = await bed.head();
+    await bed.session(
+      insertOf('a'),
+      'INSERT INTO plain VALUES (1)',
+      'BEGIN',
+      insertOf('b'),
+      'SAVEPOINT s',
+      insertOf('c'),
+      'COMMIT',
+      'ALTER TABLE orders ADD COLUMN x INT',
+      insertOf('d'),
+    );
+    const log = await bed.readFrom(from);
+    const events = await bed.sql(`SHOW BINLOG EVENTS IN '${from.file}' FROM ${from.offset}`);
+    const commits = events
+      .filter((event) => event['Event_type'] === 'Xid')
+      .map((event) => Number(event['End_log_pos']));
+    expect(log.transactions.map(({ end }) => end)).toEqual(commits.map((offset) => ({ file: from.file, offset })));
+    expect(log.reached.offset).toBe(Number(events.at(-1)!['End_log_pos']));
+  });
+
+  it('a stream may begin at the end of any transaction', async () => {
+    const log = await bed.read(async () => {
+      for (const key of ['1', '2', '3', '4']) await bed.sql(insertOf(key));
+    });
+    for (const [n, { end }] of log.transactions.entries()) {
+      expect(keysOf(await bed.readFrom(end))).toEqual(['1', '2', '3', '4'].slice(n + 1).map((key) => [key]));
+    }
+  });
+});
+
+describe('a log that does not name columns', () => {
+  beforeAll(() => bed.sql('SET GLOBAL binlog_row_metadata = MINIMAL'));
+  afterAll(() => bed.sql('SET GLOBAL binlog_row_metadata = FULL'));
+
+  it('C5 is read by the definition of now, in the order of the columns', async () => {
+    const log = await bed.read(() => bed.session(insertOf('a', 'b'), 'FLUSH TABLES', insertOf('c')));
+    expect(keysOf(log)).toEqual([['a', 'b'], ['c']]);
+    expect(log.transactions[0].rows[0]).toMatchObject({ topic: 'orders', eventType: null });
+  });
+
+  it('E1 halts when columns were swapped since, and when they are swapped on the way', async () => {
+    await bed.sql(`CREATE TABLE swap (id INT PRIMARY KEY, topic VARCHAR(50), aggregate_id VARCHAR(50), payload JSON,
+                   idempotency_key BINARY(16))`);
+    const columns = { eventType: null, headers: null, status: null, availableAt: null, createdAt: null };
+    const options = { outboxes: [bed.outbox('swap', columns)] };
+    const insert = (id: number) => bed.sql(`INSERT INTO swap (id, topic, aggregate_id) VALUES (${id}, 't', 'k')`);
+    expect(keysOf(await bed.read(() => insert(1), options))).toEqual([['k']]);
+    const from = await bed.head();
+    await insert(2);
+    const [{ now }] = (await bed.sql('SELECT UNIX_TIMESTAMP() AS now')) as [{ now: number }];
+    // The server keeps the time of the rebuild in whole seconds.
+    await bed.sql(`SELECT SLEEP(1.1 + ${now} - UNIX_TIMESTAMP(NOW(6)))`);
+    await bed.sql('ALTER TABLE swap MODIFY topic VARCHAR(50) AFTER aggregate_id');
+    await expect(bed.readFrom(from, options)).rejects.toThrow(/have changed since/);
+    const between = await bed.head();
+    await insert(3);
+    expect(keysOf(await bed.readFrom(between, options))).toEqual([['k']]);
+    const source = bed.source(options);
+    const reading = source.stream(checkpointAt(between), AbortSignal.timeout(20_000));
+    const groups = reading[Symbol.asyncIterator]();
+    expect((await groups.next()).value).toMatchObject({ transactions: [{}] });
+    await bed.sql('ALTER TABLE swap MODIFY topic VARCHAR(50) AFTER id');
+    await insert(4);
+    const rest = (async () => {
+      for (let next = await groups.next(); next.done !== true; next = await groups.next()) {
+        expect(next.value.transactions).toEqual([]);
+      }
+    })();
+    await expect(rest).rejects.toThrow(/have changed since/);
+  });
+});
+
+describe('what a server can write and the relay cannot handle yet', () => {
+  it.each<[string, string[], RegExp]>([
+    ['A7 an insert as text', ["SET SESSION binlog_format = 'STATEMENT'", insertOf('bad')], /as text/],
+    ['C1 a compressed transaction', ['SET SESSION binlog_transaction_compression = ON', insertOf('bad')], /compressed/],
+    ['C3 a minimal row image', ["SET SESSION binlog_row_image = 'MINIMAL'", insertOf('bad')], /binlog_row_image/],
+    [
+      'C3 a row changed in a minimal image',
+      [
+        'BEGIN',
+        insertOf('bad'),
+        "SET SESSION binlog_row_image = 'MINIMAL'",
+        'UPDATE outbox SET attempts = 1',
+        'COMMIT',
+      ],
+      /binlog_row_image/,
+    ],
+    ['A6 XA in two phases', ["XA START 'x'", insertOf('bad'), "XA END 'x'", "XA PREPARE 'x'", "XA COMMIT 'x'"], /XA/],
+    [
+      'a partial update of a row just inserted',
+      [
+        "SET SESSION binlog_row_value_options = 'PARTIAL_JSON'",
+        'BEGIN',
+        insertOf('bad'),
+        "UPDATE outbox SET payload = JSON_SET(payload, '$.key', 'x') WHERE aggregate_id = 'bad'",
+        'COMMIT',
+      ],
+      /in part/,
+    ],
+  ])('%s halts, and what was committed before it is handed on', async (_, statements, detail) => {
+    const from = await bed.head();
+    await bed.sql(insertOf('good'));
+    await bed.session(...statements);
+    await bed.sql(insertOf('behind'));
+    const seen: string[] = [];
+    const reading = (async () => {
+      const end = AbortSignal.timeout(20_000);
+      for await (const { transactions } of bed.source().stream(checkpointAt(from), end)) {
+        for (const { rows } of transactions.map((transaction) => ({ rows: transaction.rows() }))) {
+          while (rows.next()) seen.push(rows.row.key.buffer.toString('utf8', rows.row.key.start, rows.row.key.end));
+        }
+      }
+    })();
+    const error = await reading.catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(RelayError);
+    expect((error as RelayError).fault).toMatchObject({ code: 'BINLOG_UNSUPPORTED', disposition: 'halt' });
+    expect((error as RelayError).message).toMatch(detail);
+    expect(seen).toEqual(['good']);
+  });
+
+  it('C3 an image without blobs passes: JSON is none', async () => {
+    const log = await bed.read(() =>
+      bed.session(
+        "SET SESSION binlog_row_image = 'NOBLOB'",
+        'BEGIN',
+        insertOf('n'),
+        "UPDATE outbox SET attempts = 1 WHERE aggregate_id = 'n'",
+        'COMMIT',
+      ),
+    );
+    expect(keysOf(log)).toEqual([['n']]);
+    expect(log.transactions[0].rows[0].value).toMatch(/^json:/);
+  });
+
+  it('the same on other tables passes', async () => {
+    const log = await bed.read(() =>
+      bed.session(
+        "SET SESSION binlog_format = 'STATEMENT'",
+        "INSERT INTO orders (st) VALUES ('x')",
+        "SET SESSION binlog_format = 'ROW'",
+        "SET SESSION binlog_row_image = 'MINIMAL'",
+        "UPDATE orders SET st = 'y'",
+        "UPDATE outbox SET attempts = 2 WHERE aggregate_id = 'good'",
+        "SET SESSION binlog_row_image = 'FULL'",
+        "XA START 'y'",
+        "INSERT INTO orders (st) VALUES ('z')",
+        "XA END 'y'",
+        "XA PREPARE 'y'",
+        "XA ROLLBACK 'y'",
+        "DELETE FROM outbox WHERE aggregate_id = 'good'",
+        insertOf('passes'),
+      ),
+    );
+    expect(keysOf(log)).toEqual([['passes']]);
+  });
+});

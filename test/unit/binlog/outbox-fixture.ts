@@ -1,0 +1,135 @@
+import { LogReader } from '../../../src/binlog/log-reader.ts';
+import { newCounters, type SourceCounters } from '../../../src/binlog/source-counters.ts';
+import type { TableDefinition } from '../../../src/binlog/table-definition.ts';
+import type { Position } from '../../../src/model/position.ts';
+import { Form, type Field } from '../../../src/model/row.ts';
+import type { OutboxColumns, OutboxSettings, TopicRule } from '../../../src/model/settings.ts';
+import type { Transaction, TransactionGroup } from '../../../src/model/source.ts';
+import { BINARY, blob, u64, varchar, type TestRow, type TestTable } from './log-writer.ts';
+
+/** A small outbox table: id, topic, aggregate_id, payload, idempotency_key, status. */
+export const OUTBOX: TestTable = {
+  schema: 'app',
+  name: 'outbox',
+  columns: [
+    { name: 'id', type: 8, metadata: [], unsigned: true },
+    { name: 'topic', type: 15, metadata: [0xe4, 0x03] },
+    { name: 'aggregate_id', type: 15, metadata: [0x00, 0x02] },
+    { name: 'payload', type: 252, metadata: [4], collation: BINARY },
+    { name: 'idempotency_key', type: 254, metadata: [254, 16], collation: BINARY },
+    { name: 'status', type: 254, metadata: [247, 1], labels: ['pending', 'processing', 'published', 'failed'] },
+  ],
+};
+
+export const ORDERS: TestTable = {
+  schema: 'app',
+  name: 'orders',
+  columns: [
+    { name: 'id', type: 8, metadata: [], unsigned: true },
+    { name: 'state', type: 15, metadata: [0x00, 0x02] },
+  ],
+};
+
+export const OFFSETS: TestTable = {
+  schema: 'cdc',
+  name: 'cdc_relay_offsets',
+  columns: [{ name: 'name', type: 15, metadata: [0x00, 0x01] }],
+};
+
+export const COLUMNS: OutboxColumns = {
+  id: 'id',
+  aggregateId: 'aggregate_id',
+  eventType: null,
+  payload: 'payload',
+  headers: null,
+  idempotencyKey: 'idempotency_key',
+  status: 'status',
+  availableAt: null,
+  claimedAt: null,
+  claimedBy: null,
+  attempts: null,
+  lastError: null,
+  createdAt: null,
+  publishedAt: null,
+};
+
+export const SETTINGS: OutboxSettings = {
+  schema: 'app',
+  table: 'outbox',
+  columns: COLUMNS,
+  topic: { kind: 'column', column: 'topic' },
+  retire: 'mark',
+};
+
+export interface OutboxValues {
+  readonly topic?: string;
+  readonly key?: string;
+  readonly value?: string;
+  /** 1 is pending. */
+  readonly status?: number;
+}
+
+export function outboxRow(id: number | bigint, values: OutboxValues = {}): TestRow {
+  const { topic = 'orders', key = `agg-${id}`, value = `value ${id}`, status = 1 } = values;
+  const idempotencyKey = Buffer.alloc(16, 0xab);
+  return [u64(id), varchar(topic), varchar(key), blob(value), varchar(idempotencyKey, 1), Buffer.of(status)];
+}
+
+export interface ReaderParts {
+  readonly from?: Position;
+  readonly topic?: TopicRule;
+  readonly columns?: Partial<OutboxColumns>;
+  readonly definition?: TableDefinition | null;
+  readonly ignoreCase?: boolean;
+  readonly maxTransactionBytes?: number;
+  readonly counters?: SourceCounters;
+}
+
+export function readerOf(parts: ReaderParts = {}): LogReader {
+  const columns = { ...COLUMNS, ...parts.columns };
+  const settings = { ...SETTINGS, columns, topic: parts.topic ?? SETTINGS.topic };
+  return new LogReader({
+    from: parts.from ?? { file: 'binlog.000001', offset: 4 },
+    outboxes: [{ index: 0, settings, definition: parts.definition ?? null, definitionIsStale: false }],
+    relaySchema: 'cdc',
+    ignoreCase: parts.ignoreCase ?? false,
+    maxTransactionBytes: parts.maxTransactionBytes ?? 1024 * 1024,
+    counters: parts.counters ?? newCounters(),
+  });
+}
+
+/** Hands over all events as one chunk. */
+export function readChunk(reader: LogReader, events: readonly Buffer[]): TransactionGroup | null {
+  for (const event of events) reader.event(event, 0, event.length);
+  return reader.seal();
+}
+
+export interface PlainRow {
+  readonly id: bigint;
+  readonly topic: string | null;
+  readonly key: string | null;
+  readonly value: string | null;
+}
+
+export function rowsOf(transaction: Transaction): PlainRow[] {
+  const cursor = transaction.rows();
+  const { row } = cursor;
+  const rows: PlainRow[] = [];
+  while (cursor.next()) {
+    const id = (BigInt(row.idHigh) << 32n) | BigInt(row.idLow);
+    rows.push({ id, topic: textOf(row.topic), key: textOf(row.key), value: textOf(row.value) });
+  }
+  return rows;
+}
+
+export function idsOf(transaction: Transaction): number[] {
+  return rowsOf(transaction).map(({ id }) => Number(id));
+}
+
+export function textOf({ form, buffer, start, end }: Field): string | null {
+  return form === Form.Null ? null : buffer.toString('utf8', start, end);
+}
+
+export function hexOf({ form, buffer, start, end }: Field): string | null {
+  return form === Form.Null ? null : buffer.toString('hex', start, end);
+}
