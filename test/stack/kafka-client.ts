@@ -19,5 +19,7 @@ kafkajs.CompressionCodecs[kafkajs.CompressionTypes.ZSTD] = () => ({
 
 /** A kafkajs client for tests: silent, and able to read every compression that the relay writes. */
 export function kafkaClient(brokers: readonly string[], options: Omit<KafkaConfig, 'brokers'> = {}): Kafka {
-  return new kafkajs.Kafka({ logLevel: kafkajs.logLevel.NOTHING, ...options, brokers: [...brokers] });
+  // The library keeps the first client's credentials in the object that it is given.
+  const sasl = options.sasl === undefined ? {} : { sasl: { ...options.sasl } };
+  return new kafkajs.Kafka({ logLevel: kafkajs.logLevel.NOTHING, ...options, ...sasl, brokers: [...brokers] });
 }

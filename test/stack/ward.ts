@@ -42,6 +42,7 @@ export async function startWarded(options: {
   readonly args: readonly string[];
   readonly directory: string;
   readonly log: string;
+  readonly errorLog?: string;
   readonly env?: NodeJS.ProcessEnv;
 }): Promise<WardedProcess> {
   const answer = await ask({ want: 'process', env: process.env, ...options });

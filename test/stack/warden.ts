@@ -20,8 +20,9 @@ export type WardenRequest =
       readonly args: readonly string[];
       readonly env: NodeJS.ProcessEnv;
       readonly directory: string;
-      /** stdout and stderr are appended to it. */
+      /** stdout is appended to it, and stderr too unless that has a file of its own. */
       readonly log: string;
+      readonly errorLog?: string;
     };
 
 export type WardenReply =
@@ -53,13 +54,14 @@ async function serve(request: WardenRequest): Promise<WardenReply> {
 
 function start(request: Extract<WardenRequest, { want: 'process' }>): Promise<number> {
   const log = openSync(request.log, 'a');
+  const errorLog = request.errorLog === undefined ? log : openSync(request.errorLog, 'a');
   const child = spawn(request.program, request.args, {
     cwd: request.directory,
     env: request.env,
     detached: true,
-    stdio: ['ignore', log, log],
+    stdio: ['ignore', log, errorLog],
   });
-  closeSync(log);
+  for (const file of new Set([log, errorLog])) closeSync(file);
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('spawn', () => {

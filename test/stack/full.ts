@@ -1,0 +1,4 @@
+/** Length of a long test: a tenth in `npm test`, the whole in `npm run test:full`. */
+export function full<T>(aTenth: T, whole: T): T {
+  return process.env['CDC_RELAY_TEST_FULL'] === '1' ? whole : aTenth;
+}
