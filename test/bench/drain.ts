@@ -1,0 +1,77 @@
+import { say } from '../stack/progress.ts';
+import { endOffsets, watchArrivals } from './arrivals.ts';
+import { loadBacklog } from './backlog.ts';
+import { cpuMs, peakRssBytes } from './process-figures.ts';
+import { readBack } from './read-back.ts';
+import {
+  AGGREGATES,
+  binlogEnd,
+  checkpointReaches,
+  DATABASE,
+  openStand,
+  PARTITIONS,
+  type StandOptions,
+} from './stand.ts';
+
+const FLUSH_WITHIN_MS = 60_000;
+
+export interface DrainOptions extends StandOptions {
+  readonly rows: number;
+  readonly perTransaction: number;
+}
+
+/** How fast a relay that starts behind a backlog works it off. */
+export async function drain(options: DrainOptions): Promise<Record<string, unknown>> {
+  const { rows, perTransaction, retire, compression } = options;
+  await using stand = await openStand(options);
+  const { connection, mysql, client } = stand;
+
+  // A first run leaves a checkpoint in front of the backlog.
+  await (await stand.startRelay()).stop();
+
+  const loadedFrom = performance.now();
+  const { host, port, user } = mysql;
+  await loadBacklog(connection, { host, port, user, database: DATABASE }, rows, perTransaction);
+  say(`loaded ${rows} rows in ${Math.round(performance.now() - loadedFrom)} ms`);
+  const end = await binlogEnd(connection);
+
+  const admin = client.admin();
+  await admin.connect();
+  await endOffsets(admin); // connects to the broker, learns the leaders
+  const relay = await stand.launchRelay();
+  const { firstMs, firstCount, lastMs } = await watchArrivals(admin, relay, rows);
+  await checkpointReaches(connection, end, FLUSH_WITHIN_MS);
+  const settledMs = performance.now();
+  const figures = { peakRssBytes: await peakRssBytes(relay.pid), cpuMs: await cpuMs(relay.pid) };
+  await relay.stop();
+
+  const records = await endOffsets(admin);
+  await admin.disconnect();
+  const back = await readBack(client, records);
+  const left = await unretired(connection, retire);
+  if (back.distinct !== rows || back.reordered !== 0 || left !== 0) {
+    throw new Error(`wrong result: ${JSON.stringify({ ...back, rows, left })}`);
+  }
+  const perSecond = (fromMs: number, toMs: number, count: number): number =>
+    Math.round((count * 1000) / (toMs - fromMs));
+  const arrivedPerS = perSecond(firstMs, lastMs, rows - firstCount);
+  const settledPerS = perSecond(firstMs, settledMs, rows);
+  return {
+    bench: 'drain',
+    rowsPerS: retire === 'keep' ? arrivedPerS : settledPerS,
+    rowsPerSUntil: retire === 'keep' ? 'in Kafka' : 'retired',
+    arrivedPerS,
+    settledPerS,
+    ...figures,
+    firstRecordMs: Math.round(firstMs - relay.startedAtMs),
+    ...{ rows, perTransaction, retire, compression, partitions: PARTITIONS, aggregates: AGGREGATES },
+    duplicates: back.duplicates,
+    mysqlDurability: 'relaxed',
+  };
+}
+
+async function unretired(connection: Awaited<ReturnType<typeof openStand>>['connection'], retire: string) {
+  if (retire === 'keep') return 0;
+  const [rows] = await connection.query("SELECT COUNT(*) AS n FROM outbox WHERE status <> 'published'");
+  return (rows as { n: number }[])[0].n;
+}
