@@ -1,13 +1,11 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
+import { z } from 'zod';
 
 /** One line of the relay's JSON log. */
-export interface LogLine {
-  readonly level: string;
-  readonly time: string;
-  readonly event: string;
-  readonly [field: string]: unknown;
-}
+const logLine = z.looseObject({ level: z.string(), time: z.string(), event: z.string() });
+
+export type LogLine = Readonly<z.output<typeof logLine>>;
 
 const CHUNK_BYTES = 65_536;
 const END_CHARACTERS = 3000;
@@ -61,8 +59,7 @@ export class LogTail {
 
 function parse(line: string): LogLine | null {
   try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === 'object' && value !== null && 'event' in value ? (value as LogLine) : null;
+    return logLine.safeParse(JSON.parse(line)).data ?? null;
   } catch {
     return null;
   }
