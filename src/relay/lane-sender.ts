@@ -13,8 +13,6 @@ import type { Leader } from '../model/store.ts';
 const BACK_OFF = { baseMs: 50, capMs: 2_000 };
 /** How often a lane looks again whether it may send. */
 const LEADERSHIP_POLL_MS = 20;
-/** A topic that is known may vanish from metadata for a moment while brokers restart; then it is gone. */
-const UNKNOWN_TOPIC_TRIES = 20;
 /** Sequence numbers are renewed long before they wrap. */
 const LAST_SEQUENCE = 2 ** 31 - 1_000_000;
 
@@ -105,7 +103,7 @@ export class LaneSender {
       if (this.#stop.signal.aborted) return false;
       const { fault } = outcome;
       const uncertain = outcome.as === 'uncertain';
-      if (!uncertain && !this.#repeats(fault, tries)) {
+      if (!uncertain && fault.disposition !== 'retry' && fault.disposition !== 'renew') {
         this.#deps.onFault({ ...fault, detail: `${fault.detail} (topic ${lane.topic}, partition ${lane.partition})` });
         return false;
       }
@@ -120,11 +118,6 @@ export class LaneSender {
       }
       await pause(this.#deps.clock, backOffMs(BACK_OFF, tries, Math.random()), this.#stop.signal);
     }
-  }
-
-  #repeats(fault: Fault, tries: number): boolean {
-    if (fault.code === 'KAFKA_UNKNOWN_TOPIC_OR_PARTITION') return tries < UNKNOWN_TOPIC_TRIES;
-    return fault.disposition === 'retry' || fault.disposition === 'renew';
   }
 
   async #maySend(): Promise<boolean> {
