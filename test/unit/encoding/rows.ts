@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { emptyRow, type Field, Form, type OutboxRow } from '../../../src/model/row.ts';
-import { encodeJson, type Json, jsonText, type JsonMap } from './binary-json.ts';
+import { encodeJson, type Json, jsonText, type JsonMap, sortedEntries } from './binary-json.ts';
 import { documents, objects } from './documents.ts';
+import type { DecodedRecord } from './kafkajs-protocol.ts';
 
 /** A row as a test states it, and as the encoder gets it. */
 export interface Stated {
@@ -67,4 +68,29 @@ export function fill(field: Field, form: Form, bytes: Buffer): void {
 export function valueOf({ value }: Stated): Buffer | null {
   if (value === null) return null;
   return 'bytes' in value ? value.bytes : Buffer.from(jsonText(value.json));
+}
+
+export type Headers = [string, Buffer | null][];
+
+/** The record's headers as kafkajs shows them: one value or, for a repeated name, a list. */
+export function headersOf({ id, eventType, headers }: Stated): DecodedRecord['headers'] {
+  const hex = typeof id === 'string' ? '' : id.toString('hex');
+  const idText = typeof id === 'string' ? id : hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  const list: Headers = [['id', Buffer.from(idText)]];
+  if (eventType !== null) list.push(['event-type', Buffer.from(eventType)]);
+  for (const [key, value] of sortedEntries(headers ?? new Map<string, Json>())) list.push([key, headerValue(value)]);
+
+  const shown: Record<string, Buffer | null | (Buffer | null)[] | undefined> = {};
+  for (const [key, value] of list) {
+    const present = shown[key];
+    const all = present === undefined ? value : Array.isArray(present) ? [...present, value] : [present, value];
+    Object.defineProperty(shown, key, { value: all, enumerable: true, configurable: true });
+  }
+  return shown as DecodedRecord['headers'];
+}
+
+function headerValue(value: Json): Buffer | null {
+  if (value === null) return null;
+  const text = jsonText(value);
+  return Buffer.from(text.startsWith('"') ? (JSON.parse(text) as string) : text);
 }
