@@ -16,7 +16,8 @@ export async function givenMysql(): Promise<DatabaseServer | null> {
     password: decodeURIComponent(url.password),
   };
   const version = await databaseVersion({ ...place, tls: false });
-  return { ...place, ...notOurs('the MySQL of CDC_RELAY_TEST_MYSQL'), ...nothingToDispose(), version };
+  const controls = notOurs('the MySQL of CDC_RELAY_TEST_MYSQL');
+  return { ...place, ...controls, ...nothingToDispose(), version, internal: place };
 }
 
 /** The Kafka at CDC_RELAY_TEST_KAFKA (`host:port,...`); null when it is not set. */

@@ -48,6 +48,8 @@ export interface DatabaseServer extends Controls, AsyncDisposable {
   readonly password: string;
   /** As the server says it: `9.7.4-2`, `10.11.14-MariaDB…`. */
   readonly version: string;
+  /** Where another server of the stack reaches it. */
+  readonly internal: { readonly host: string; readonly port: number };
   /** Stops the server for good and removes its data. */
   dispose(): Promise<void>;
 }

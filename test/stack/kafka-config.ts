@@ -25,6 +25,15 @@ export interface Paths {
   readonly trustStore: string;
 }
 
+/** A quorum of two would need both brokers, so of two only the first is a controller. */
+export function isVoter(id: number, brokers: number): boolean {
+  return brokers !== 2 || id === 1;
+}
+
+export function heapFor(brokers: number): string {
+  return brokers === 1 ? '512m' : '256m';
+}
+
 /** A broker's properties file. */
 export function brokerProperties(place: Place, places: readonly Place[], paths: Paths, options: KafkaOptions): string {
   const count = places.length;

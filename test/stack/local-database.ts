@@ -91,12 +91,14 @@ class LocalDatabase extends ServerProcess implements DatabaseServer {
   readonly port: number;
   readonly user = ROOT.user;
   readonly password = ROOT.password;
+  readonly internal: DatabaseServer['internal'];
   version = '';
   readonly #directory: string;
 
   constructor(port: number, directory: string, recipe: Recipe) {
     super(recipe);
     this.port = port;
+    this.internal = { host: HOST, port };
     this.#directory = directory;
   }
 

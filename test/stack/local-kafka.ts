@@ -5,7 +5,7 @@ import { kafkaJars } from './binaries.ts';
 import { cached } from './cache.ts';
 import { command } from './command.ts';
 import type { Broker, KafkaCluster, KafkaOptions } from './handles.ts';
-import { type Address, brokerProperties, formatArguments, type Place } from './kafka-config.ts';
+import { type Address, brokerProperties, formatArguments, heapFor, isVoter, type Place } from './kafka-config.ts';
 import { freePort } from './ports.ts';
 import { shown } from './progress.ts';
 import { brokerServes } from './ready.ts';
@@ -38,7 +38,6 @@ async function startCluster(
     await writeFile(trustStore, ca);
   }
   const clusterId = randomBytes(16).toString('base64url');
-  const heap = count === 1 ? '512m' : '256m';
   const nodes: LocalBroker[] = [];
   for (const place of places) {
     const name = `broker-${place.id}`;
@@ -50,7 +49,7 @@ async function startCluster(
     const recipe = {
       name: `Kafka broker ${place.id} at ${address}`,
       program: 'java',
-      args: [`-Xmx${heap}`, ...brokersOnly, ...java, 'kafka.Kafka', file],
+      args: [`-Xmx${heapFor(count)}`, ...brokersOnly, ...java, 'kafka.Kafka', file],
       directory,
       log: join(directory, `${name}.log`),
       readyMs: READY_MS,
@@ -97,8 +96,7 @@ async function takePlace(id: number, count: number, secure: readonly string[]): 
   return {
     id,
     internal: await at(),
-    // A quorum of two would need both brokers, so of two only the first is a controller.
-    controller: count === 2 && id === 2 ? null : await at(),
+    controller: isVoter(id, count) ? await at() : null,
     plain: await at(),
     secure: Object.fromEntries(await Promise.all(secure.map(async (name) => [name, await at()] as const))),
   };

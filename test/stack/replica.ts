@@ -11,7 +11,7 @@ export async function follow(replica: DatabaseServer, source: DatabaseServer): P
     await connection.query(
       `CHANGE REPLICATION SOURCE TO SOURCE_HOST = ?, SOURCE_PORT = ?, SOURCE_USER = ?, SOURCE_PASSWORD = ?,
        SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1, SOURCE_CONNECT_RETRY = 1`,
-      [source.host, source.port, source.user, source.password],
+      [source.internal.host, source.internal.port, source.user, source.password],
     );
     await connection.query('START REPLICA');
   } finally {

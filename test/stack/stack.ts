@@ -1,13 +1,22 @@
+import { type DockerHost, dockerHost, hasImage } from './docker.ts';
+import { MARIADB_IMAGE, MYSQL_IMAGE, startDockerDatabase } from './docker-database.ts';
+import { KAFKA_IMAGE, startDockerKafka } from './docker-kafka.ts';
 import type { DatabaseOptions, DatabaseServer, KafkaCluster, KafkaOptions, MysqlOptions } from './handles.ts';
 import { startLocalKafka } from './local-kafka.ts';
 import { startLocalMariadb } from './local-mariadb.ts';
 import { startLocalMysql } from './local-mysql.ts';
 import { follow } from './replica.ts';
 
+/**
+ * Servers of a test's own: containers where a Docker engine answers and has the images, else processes of this
+ * machine. Each has its own port and data, and is gone when its test process is.
+ */
+
+/** A MySQL of the newest line. */
 export async function startMysql(options: MysqlOptions = {}): Promise<DatabaseServer> {
   const { replicaOf, ...rest } = options;
-  if (replicaOf === undefined) return startLocalMysql(rest);
-  const server = await startLocalMysql({ serverId: 2, ...rest });
+  if (replicaOf === undefined) return mysql(rest);
+  const server = await mysql({ serverId: 2, ...rest });
   try {
     await follow(server, replicaOf);
     return server;
@@ -17,10 +26,24 @@ export async function startMysql(options: MysqlOptions = {}): Promise<DatabaseSe
   }
 }
 
-export function startMariadb(options: DatabaseOptions = {}): Promise<DatabaseServer> {
-  return startLocalMariadb(options);
+/** A MariaDB 10.11. */
+export async function startMariadb(options: DatabaseOptions = {}): Promise<DatabaseServer> {
+  const docker = await dockerWith(MARIADB_IMAGE.image);
+  return docker === null ? startLocalMariadb(options) : startDockerDatabase(docker, MARIADB_IMAGE, options);
 }
 
-export function startKafka(options: KafkaOptions = {}): Promise<KafkaCluster> {
-  return startLocalKafka(options);
+/** A Kafka cluster of one to three brokers (KRaft). Topics are created on purpose only. */
+export async function startKafka(options: KafkaOptions = {}): Promise<KafkaCluster> {
+  const docker = await dockerWith(KAFKA_IMAGE);
+  return docker === null ? startLocalKafka(options) : startDockerKafka(docker, options);
+}
+
+async function mysql(options: DatabaseOptions): Promise<DatabaseServer> {
+  const docker = await dockerWith(MYSQL_IMAGE.image);
+  return docker === null ? startLocalMysql(options) : startDockerDatabase(docker, MYSQL_IMAGE, options);
+}
+
+async function dockerWith(image: string): Promise<DockerHost | null> {
+  const docker = await dockerHost();
+  return docker !== null && (await hasImage(docker, image)) ? docker : null;
 }
