@@ -24,7 +24,7 @@ export interface TestBed extends AsyncDisposable {
   readonly pool: Pool;
   readonly kafka: Kafka;
   /** The full name of a topic of this bed. */
-  topic(name: string): string;
+  readonly topic: (name: string) => string;
   /** Creates topics of this bed, replicated as the cluster's default says. */
   createTopics(topics: Readonly<Record<string, number>>): Promise<void>;
 }

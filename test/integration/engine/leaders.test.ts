@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { comparePositions } from '../../../src/model/position.ts';
+import { insertRows } from '../../stack/outbox-rows.ts';
+import { RelayBed } from '../../stack/relay-bed.ts';
+import { until } from '../../stack/until.ts';
+
+const TAKE_OVER_MS = 3_000;
+
+test('two relays of one name: one leads and one stands by, which takes over when the other is killed', async () => {
+  await using bed = await RelayBed.open();
+  const rows = { topic: bed.servers.topic('orders'), count: 200, perTransaction: 10 };
+  const first = await bed.start();
+  const second = await bed.launch();
+  await second.waitFor('relay-state', { fields: { to: 'standby' } });
+  await insertRows(bed.servers.pool, rows);
+  await bed.retired();
+  expect(second.lines().some(({ event }) => event === 'binlog-streaming')).toBe(false);
+
+  const load = insertRows(bed.servers.pool, { ...rows, count: 1_000 });
+  await until(async () => (await bed.records()) > 250, { withinMs: 20_000, what: 'records under load' });
+  await first.kill();
+  await second.waitFor('binlog-streaming', { withinMs: 3_000 });
+  expect((await bed.saved())?.epoch).toBe(2);
+  await load;
+  await bed.retired();
+  expect(await bed.expectDelivered({ faultInjected: true })).toMatchObject({ committed: 1_200, lost: 0, reordered: 0 });
+});
+
+test('S15 S22 I4 a frozen leader is taken over; when it wakes it writes nothing and stands by', async () => {
+  await using bed = await RelayBed.open({ config: { relay: { takeOverMs: TAKE_OVER_MS } } });
+  const rows = { topic: bed.servers.topic('orders'), count: 2_000, perTransaction: 2 };
+  const first = await bed.start();
+  const second = await bed.launch();
+  await second.waitFor('relay-state', { fields: { to: 'standby' } });
+  const load = insertRows(bed.servers.pool, rows);
+  await until(async () => (await bed.records()) > 100, { withinMs: 20_000, what: 'records under load' });
+
+  const startedMs = performance.now();
+  first.signal('SIGSTOP');
+  await second.waitFor('binlog-streaming', { withinMs: 3 * TAKE_OVER_MS });
+  expect(performance.now() - startedMs).toBeLessThan(TAKE_OVER_MS + 2_000);
+  await load;
+  await bed.retired();
+  const before = (await bed.saved())!;
+
+  first.signal('SIGCONT');
+  await first.waitFor('relay-state', { fields: { to: 'standby' }, withinMs: 10_000 });
+  await insertRows(bed.servers.pool, { ...rows, count: 10 });
+  await bed.retired();
+  const after = (await bed.saved())!;
+  expect(after.epoch).toBe(before.epoch);
+  expect(comparePositions(after, before)).toBeGreaterThan(0);
+
+  await second.kill();
+  await first.waitFor('relay-state', { fields: { to: 'flowing', from: 'leading' }, after: first.lines().length });
+  await insertRows(bed.servers.pool, { ...rows, count: 10 });
+  await bed.retired();
+  expect(await bed.expectDelivered({ faultInjected: true })).toMatchObject({ committed: 2_020, lost: 0, reordered: 0 });
+});

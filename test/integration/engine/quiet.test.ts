@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { DatabaseServer } from '../../stack/handles.ts';
+import { insertRows } from '../../stack/outbox-rows.ts';
+import { RelayBed } from '../../stack/relay-bed.ts';
+import { startMysql } from '../../stack/stack.ts';
+import { until } from '../../stack/until.ts';
+
+/** Twenty times the default between two flushes. */
+const QUIET_MS = 2_000;
+
+/** Of its own: nobody else may write to its log. */
+let mysql: DatabaseServer;
+
+beforeAll(async () => {
+  mysql = await startMysql();
+});
+afterAll(() => mysql.dispose());
+
+test('L2 10,000 rows: published once, own updates passed over, then nothing is written any more', async () => {
+  await using bed = await RelayBed.open({ mysql });
+  await bed.start();
+  await insertRows(bed.servers.pool, { topic: bed.servers.topic('orders'), count: 10_000, perTransaction: 500 });
+  await bed.retired();
+  await bed.expectQuiet(QUIET_MS);
+  // Marking goes in large strokes: the relay's own statements are few.
+  const [updates] = await bed.sql(
+    `SELECT SUM(count_star) AS made FROM performance_schema.events_statements_summary_by_digest
+     WHERE schema_name IS NULL AND digest_text LIKE 'UPDATE %' AND digest_text LIKE CONCAT('%', ?, '%')`,
+    [bed.servers.database],
+  );
+  expect(Number(updates['made'])).toBeGreaterThan(0);
+  expect(Number(updates['made'])).toBeLessThan(500);
+  expect(await bed.expectDelivered()).toMatchObject({ committed: 10_000, delivered: 10_000, duplicates: 0 });
+});
+
+test('S27 two relays of different names on one server do not feed each other', async () => {
+  await using first = await RelayBed.open({ mysql });
+  await using second = await RelayBed.open({ mysql, outboxes: [{ table: 'outbox', retire: 'delete' }] });
+  const beds = [first, second];
+  for (const bed of beds) await bed.start();
+  for (const bed of beds) {
+    await insertRows(bed.servers.pool, { topic: bed.servers.topic('orders'), count: 500, perTransaction: 5 });
+  }
+  for (const bed of beds) await bed.retired();
+  await first.expectQuiet(QUIET_MS);
+  expect(await first.expectDelivered()).toMatchObject({ committed: 500, duplicates: 0 });
+  expect(await second.records()).toBe(500);
+});
+
+test('S27 two relays of different names on one outbox: each delivers once, and both go quiet', async () => {
+  await using bed = await RelayBed.open({ mysql });
+  const other = { name: `${bed.servers.database}-other`, mysql: { serverId: bed.servers.serverId + 1 } };
+  await bed.start();
+  await bed.start(other);
+  await insertRows(bed.servers.pool, { topic: bed.servers.topic('orders'), count: 200, perTransaction: 1 });
+  await bed.retired();
+  await until(async () => (await bed.records()) >= 400, { withinMs: 10_000, what: 'the rows of both relays' });
+  await bed.expectQuiet(QUIET_MS);
+  expect(await bed.records()).toBe(400);
+});

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { insertRows } from '../../stack/outbox-rows.ts';
+import { RelayBed } from '../../stack/relay-bed.ts';
+
+const MIB = 1_048_576;
+
+test('A3 an outbox written by a trigger: rows of both tables alternate, and only the outbox is read as one', async () => {
+  await using bed = await RelayBed.open();
+  const topic = bed.servers.topic('orders');
+  await bed.sql('CREATE TABLE placed (id INT PRIMARY KEY AUTO_INCREMENT, state VARCHAR(20), note VARCHAR(300))');
+  await bed.sql(
+    `CREATE TRIGGER placing AFTER INSERT ON placed FOR EACH ROW
+     INSERT INTO outbox (topic, aggregate_id, event_type, payload)
+     VALUES ('${topic}', CONCAT('order-', NEW.id), NEW.state, JSON_OBJECT('id', NEW.id, 'note', NEW.note))`,
+  );
+  await bed.start();
+  await bed.sql("INSERT INTO placed (state, note) VALUES ('a', 'first'), ('b', NULL)");
+  await bed.sql(`INSERT INTO placed (state, note) VALUES ${"('c', REPEAT('x', 300)),".repeat(99)} ('d', 'last')`);
+  await bed.retired();
+  expect(await bed.count('outbox')).toBe(102);
+  expect(await bed.expectDelivered()).toMatchObject({ committed: 102, delivered: 102, duplicates: 0 });
+});
+
+test.for([32 * MIB, 4 * MIB])(
+  'S23 an open transaction of 25 MiB does not starve a pool of %i bytes',
+  async (maxInFlightBytes) => {
+    await using bed = await RelayBed.open({ config: { relay: { maxInFlightBytes } } });
+    const topic = bed.servers.topic('orders');
+    await bed.start();
+    // Lanes with something in them before, while and after it is read.
+    const others = insertRows(bed.servers.pool, { topic, count: 300, perTransaction: 1, prefix: 'other' });
+    await insertRows(bed.servers.pool, { topic, count: 400, payloadBytes: 65_536, aggregates: 40 });
+    await others;
+    await bed.retired('outbox', { withinMs: 30_000 });
+    expect(await bed.expectDelivered()).toMatchObject({ committed: 700, delivered: 700, duplicates: 0 });
+  },
+);
+
+test('a transaction over its bound halts the relay before it, and a larger bound lets it go on', async () => {
+  await using bed = await RelayBed.open();
+  const topic = bed.servers.topic('orders');
+  const relay = await bed.start({ relay: { maxTransactionBytes: MIB } });
+  await insertRows(bed.servers.pool, { topic, count: 10, payloadBytes: 10_000 });
+  await bed.retired();
+  const before = await bed.saved();
+  await insertRows(bed.servers.pool, { topic, count: 30, payloadBytes: 65_536 });
+  await insertRows(bed.servers.pool, { topic, count: 10 });
+  expect((await relay.exited).code).toBe(1);
+  const halted = relay.lines().find(({ event }) => event === 'relay-halted');
+  expect(halted).toMatchObject({ code: 'BINLOG_TRANSACTION_TOO_LARGE' });
+  expect(relay.stderr()).toContain('relay.maxTransactionBytes');
+  expect(await bed.saved()).toMatchObject({ file: before?.file, offset: before?.offset });
+  expect(await bed.count('outbox', "status = 'pending'")).toBe(40);
+
+  await bed.start();
+  await bed.retired();
+  expect(await bed.expectDelivered()).toMatchObject({ committed: 50, duplicates: 0 });
+});
