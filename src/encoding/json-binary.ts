@@ -12,10 +12,10 @@ import { fault, type RelayError } from '../model/fault.ts';
  * whole, and all parts of a container must fit into its size together. So no byte is read outside the document, and
  * text stays in proportion to it even where corrupt offsets make containers share their parts.
  */
-export const SMALL_OBJECT = 0x00;
-export const LARGE_OBJECT = 0x01;
-export const SMALL_ARRAY = 0x02;
-export const LARGE_ARRAY = 0x03;
+const SMALL_OBJECT = 0x00;
+const LARGE_OBJECT = 0x01;
+const SMALL_ARRAY = 0x02;
+const LARGE_ARRAY = 0x03;
 export const LITERAL = 0x04;
 export const INT16 = 0x05;
 export const UINT16 = 0x06;
@@ -27,10 +27,8 @@ export const DOUBLE = 0x0b;
 export const STRING = 0x0c;
 export const OPAQUE = 0x0f;
 
-/** The literals. */
+/** The literal; 1 is true, 2 is false. */
 export const LITERAL_NULL = 0;
-export const LITERAL_TRUE = 1;
-export const LITERAL_FALSE = 2;
 
 /** Containers within containers: the server refuses deeper documents (JSON_DOCUMENT_MAX_DEPTH). */
 export const MAX_DEPTH = 100;

@@ -1,5 +1,6 @@
 import { digitCount, writePadded, writeUnsigned } from './digits.ts';
 import { corrupt, dataStart, uint32 } from './json-binary.ts';
+import { writePackedDecimal } from './packed-decimal.ts';
 
 /**
  * SQL values that a JSON document carries as they are: a byte for the column type, a length, the data. DECIMAL is
@@ -31,7 +32,7 @@ export function writeOpaque(
   const data = dataStart(source, start + 1);
   switch (source[start]) {
     case NEWDECIMAL:
-      return writeDecimal(out, at, source, data, end);
+      return writePackedDecimal(out, at, source, data, end);
     case DATE:
       return writeDate(out, at, packedTemporal(source, data, end));
     case TIME:
@@ -112,60 +113,6 @@ function writeClock(out: Buffer, at: number, fields: number): number {
   at = writePadded(out, at + 1, fields & 0x3f, 2);
   out[at] = 0x2e;
   return writePadded(out, at + 1, micros, 6);
-}
-
-/** Bytes of a group of fewer than nine decimal digits, by digits. */
-const GROUP_BYTES = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
-
-/**
- * A packed decimal behind its precision and scale (strings/decimal.cc): nine digits in four bytes, big endian, the odd
- * ones at the outer ends in as few bytes as they need; the first bit inverted, and all bits where it is negative.
- */
-function writeDecimal(out: Buffer, at: number, source: Buffer, start: number, end: number): number {
-  if (end - start < 2) throw corrupt('a decimal has no digits');
-  const scale = source[start + 1];
-  const whole = source[start] - scale;
-  const odd = whole % 9;
-  const expected = whole < 0 ? -1 : packedDigits(whole) + packedDigits(scale);
-  if (expected < 1 || expected !== end - start - 2) throw corrupt('a decimal is not of the size of its digits');
-  let from = start + 2;
-  const first = from;
-  const flip = source[from] < 0x80 ? 0xff : 0;
-  if (flip !== 0) out[at++] = 0x2d;
-
-  // Zeros in front are not printed, except the last one before the point.
-  let printed = false;
-  for (let left = whole; left > 0;) {
-    const width = left % 9 === 0 ? 9 : odd;
-    const group = digitGroup(source, from, GROUP_BYTES[width], flip, first);
-    if (printed) at = writePadded(out, at, group, width);
-    else if (group > 0) at = writeUnsigned(out, at, group);
-    printed ||= group > 0;
-    from += GROUP_BYTES[width];
-    left -= width;
-  }
-  if (!printed) out[at++] = 0x30;
-  if (scale === 0) return at;
-  out[at++] = 0x2e;
-  for (let left = scale; left > 0;) {
-    const width = Math.min(left, 9);
-    at = writePadded(out, at, digitGroup(source, from, GROUP_BYTES[width], flip, first), width);
-    from += GROUP_BYTES[width];
-    left -= width;
-  }
-  return at;
-}
-
-function packedDigits(count: number): number {
-  return Math.floor(count / 9) * 4 + GROUP_BYTES[count % 9];
-}
-
-function digitGroup(source: Buffer, at: number, bytes: number, flip: number, first: number): number {
-  let group = 0;
-  for (let i = at; i < at + bytes; i++) {
-    group = group * 0x100 + (source[i] ^ flip ^ (i === first ? 0x80 : 0));
-  }
-  return group;
 }
 
 const BASE64 = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', 'latin1');
