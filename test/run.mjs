@@ -102,7 +102,7 @@ async function vitest(options) {
 /** Installs the packages unless what is installed is what the lock file says. */
 async function install() {
   if (installed()) return true;
-  return step('npm ci (packages missing or not those of package-lock.json)', 'npm', ['ci']);
+  return step('npm ci (packages missing or not those of package-lock.json)', 'npm', ['ci', '--loglevel=error']);
 }
 
 function installed() {

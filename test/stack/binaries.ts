@@ -43,7 +43,7 @@ export async function kafkaJars(): Promise<string> {
   if (!(await available('java'))) throw noServers('there is no java on the PATH');
   return cached(name, async (directory) => {
     if (!(await available('mvn'))) throw noServers('there is no mvn on the PATH');
-    await shown(`Kafka ${KAFKA_VERSION} (Maven)`, directory, async () => {
+    await shown(`Kafka ${KAFKA_VERSION} (Maven)`, null, async () => {
       const pom = join(directory, 'pom.xml');
       await writeFile(pom, KAFKA_POM);
       await command('mvn', ['-B', '-q', '-f', pom, 'dependency:copy-dependencies', `-DoutputDirectory=${directory}`]);

@@ -1,15 +1,15 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { say, shown } from './progress.ts';
+import { say } from './progress.ts';
 import { startKafka, startMysql } from './stack.ts';
 
 /** `npm run stack`: one MySQL and one Kafka until Ctrl-C. `--json FILE` writes their addresses, `--durable` flushes. */
 const { values } = parseArgs({ options: { json: { type: 'string' }, durable: { type: 'boolean', default: false } } });
 
-const [mysql, kafka] = await Promise.all([
-  shown('MySQL', null, () => startMysql({ durable: values.durable })),
-  shown('Kafka', null, () => startKafka()),
-]);
+const startedAt = performance.now();
+say('starting MySQL and Kafka ...');
+const [mysql, kafka] = await Promise.all([startMysql({ durable: values.durable }), startKafka()]);
+say(`both serve after ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
 const addresses = {
   mysql: { host: mysql.host, port: mysql.port, user: mysql.user, password: mysql.password, pid: mysql.pid },
   kafka: { brokers: kafka.brokers, pid: kafka.nodes[0]?.pid ?? null },
