@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPool } from 'mysql2/promise';
+import { PlainConsumer } from '../stack/plain-consumer.ts';
 import { until } from '../stack/until.ts';
 import { INSERT_ONE, payload } from './backlog.ts';
 import { cpuMs, peakRssBytes } from './process-figures.ts';
@@ -31,21 +32,13 @@ export async function latency(options: LatencyOptions): Promise<Record<string, u
   const samples = new Map<string, Sample>();
   let received = 0;
 
-  const consumer = stand.client.consumer({ groupId: 'latency', maxWaitTimeInMs: 50, minBytes: 1 });
-  await consumer.connect();
-  await consumer.subscribe({ topic: TOPIC, fromBeginning: true });
-  await consumer.run({
-    eachBatch: ({ batch }) => {
-      const nowMs = performance.now();
-      for (const { headers } of batch.messages) {
-        const sample = samples.get(String(headers?.['id']));
-        if (sample === undefined || !Number.isNaN(sample.receivedMs)) continue;
-        sample.receivedMs = nowMs;
-        received++;
-      }
-      return Promise.resolve();
-    },
+  const consumer = new PlainConsumer(stand.client, [TOPIC], ({ headers, receivedMs }) => {
+    const sample = samples.get(String(headers['id']));
+    if (sample === undefined || !Number.isNaN(sample.receivedMs)) return;
+    sample.receivedMs = receivedMs;
+    received++;
   });
+  await consumer.start();
 
   const { host, port, user } = stand.mysql;
   const pool = createPool({ host, port, user, database: DATABASE, connectionLimit: CONNECTIONS });
@@ -74,7 +67,7 @@ export async function latency(options: LatencyOptions): Promise<Record<string, u
     },
   );
   const figures = { peakRssBytes: await peakRssBytes(relay.pid), cpuMs: await cpuMs(relay.pid) };
-  await consumer.disconnect();
+  await consumer.stop();
   await pool.end();
   await relay.stop();
 

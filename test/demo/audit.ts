@@ -1,5 +1,5 @@
 import type { IHeaders } from 'kafkajs';
-import type { Delivery } from './consumer.ts';
+import type { Delivery } from '../stack/plain-consumer.ts';
 import type { Ledger } from './ledger.ts';
 
 /** An outbox row as SELECT shows it, as the record that it must become. */

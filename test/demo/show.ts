@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RelayProcess } from '../stack/built-relay.ts';
+import { type Delivery, PlainConsumer } from '../stack/plain-consumer.ts';
 import { until } from '../stack/until.ts';
 import { type Audit, auditOf } from './audit.ts';
 import { committedRows } from './committed-rows.ts';
-import { DemoConsumer } from './consumer.ts';
 import { type FaultSpan, type FaultStage, killRelay, stopKafka } from './faults.ts';
 import { Ledger } from './ledger.ts';
 import { ORDERS_TOPIC, PAYMENTS_TOPIC } from './order-events.ts';
@@ -33,9 +33,11 @@ export async function runShow(screen: Screen, owned: AsyncDisposableStack, workM
   const stage = await buildStage(screen, owned);
   const { host, port, user, password } = stage.mysql;
   const ledger = new Ledger();
+  const deliveries: Delivery[] = [];
   const service = new OrderService({ host, port, user, password, database: DATABASE }, ledger, RATE_PER_S);
-  const consumer = new DemoConsumer(stage.client, [ORDERS_TOPIC, PAYMENTS_TOPIC], ({ headers, receivedMs }) => {
-    ledger.received(String(headers['id']), receivedMs);
+  const consumer = new PlainConsumer(stage.client, [ORDERS_TOPIC, PAYMENTS_TOPIC], (delivery) => {
+    deliveries.push(delivery);
+    ledger.received(String(delivery.headers['id']), delivery.receivedMs);
   });
   const relay = await screen.step(
     'starting the relay, a consumer and the order service',
@@ -63,7 +65,7 @@ export async function runShow(screen: Screen, owned: AsyncDisposableStack, workM
   live.end();
   await service.close();
   const rows = await committedRows(stage.connection);
-  return { audit: auditOf(rows, ledger, consumer.deliveries), ledger, spans: faults.spans, relayFailure: null };
+  return { audit: auditOf(rows, ledger, deliveries), ledger, spans: faults.spans, relayFailure: null };
 }
 
 interface Faults {
@@ -87,7 +89,7 @@ async function runFaults(stage: Stage, on: FaultStage, first: RelayProcess, work
 }
 
 /** The relay has ended: what is in the topics now is all there will be. */
-async function readToTheEnd(stage: Stage, consumer: DemoConsumer): Promise<void> {
+async function readToTheEnd(stage: Stage, consumer: PlainConsumer): Promise<void> {
   const admin = stage.client.admin();
   await admin.connect();
   for (const topic of [ORDERS_TOPIC, PAYMENTS_TOPIC]) {

@@ -17,11 +17,10 @@ const AGAIN_AFTER_MS = 100;
 const START_TRIES = 100;
 
 /**
- * A plain kafkajs consumer that keeps what it gets. When Kafka goes away under it, it begins anew and passes over what
+ * A plain kafkajs consumer of whole topics, from their beginning, each record once. When Kafka goes away under it, it begins anew and passes over what
  * it has had: in a group of its own, as the old one would wait half a minute for the member that is gone.
  */
-export class DemoConsumer {
-  readonly deliveries: Delivery[] = [];
+export class PlainConsumer {
   readonly #client: Kafka;
   readonly #topics: string[];
   readonly #onDelivery: (delivery: Delivery) => void;
@@ -63,7 +62,7 @@ export class DemoConsumer {
 
   #newConsumer(): Consumer {
     this.#consumer = this.#client.consumer({
-      groupId: `demo-${++this.#groups}`,
+      groupId: `plain-${++this.#groups}`,
       maxWaitTimeInMs: 50,
       minBytes: 1,
       retry: { initialRetryTime: 100, maxRetryTime: 500, restartOnFailure: () => Promise.resolve(false) },
@@ -103,9 +102,7 @@ export class DemoConsumer {
       if (BigInt(offset) < this.nextOffset(topic, partition)) continue;
       this.#next.set(place(topic, partition), BigInt(offset) + 1n);
       const timestampMs = Number(timestamp);
-      const delivery = { topic, partition, key, value, headers: headers ?? {}, timestampMs, receivedMs };
-      this.deliveries.push(delivery);
-      this.#onDelivery(delivery);
+      this.#onDelivery({ topic, partition, key, value, headers: headers ?? {}, timestampMs, receivedMs });
     }
   }
 }
