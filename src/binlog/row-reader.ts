@@ -73,7 +73,7 @@ export class RowReader {
       }
       const start = p;
       p += length;
-      if (p > end) break;
+      if (!(p <= end)) break;
       const last = firstTake[i + 1];
       for (let t = firstTake[i]; t < last; t++) {
         const take = takes[t];
@@ -118,7 +118,7 @@ export class RowReader {
         }
       }
     }
-    if (p > end) throw new RangeError('a row reaches beyond its event');
+    if (!(p <= end)) throw new RangeError('a row reaches beyond its event');
     if (delayed && this.verdict === Verdict.Deliver) this.verdict = Verdict.Delayed;
     if (plan.fixedTopic !== null) point(row.topic, Form.Text, plan.fixedTopic, 0, plan.fixedTopic.length);
     if (template !== null) this.#compose(template);

@@ -12,7 +12,9 @@ export type TextMeans =
   /** May have changed the table's columns. */
   | 'definition';
 
-const FIRST_WORD = /^(?:\s+|\/\*.*?\*\/|--\s[^\n]*\n|#[^\n]*\n|\()*([a-z]+)/is;
+/** What may stand before the first word: each alternative is passed once, so that no text takes long. */
+const BEFORE = /\s+|\(|\/\*.*?\*\/|(?:--\s|#)[^\n]*/sy;
+const WORD = /[a-z]+/iy;
 
 const MEANS: Readonly<Record<string, TextMeans>> = {
   insert: 'inserts',
@@ -33,8 +35,15 @@ export function meansFor(
   schema: string,
   table: { readonly schema: string; readonly name: string },
 ): TextMeans {
-  const means = MEANS[FIRST_WORD.exec(text)?.[1]?.toLowerCase() ?? ''] ?? 'nothing';
+  const means = MEANS[firstWord(text)] ?? 'nothing';
   return means !== 'nothing' && names(text.toLowerCase(), schema, table) ? means : 'nothing';
+}
+
+function firstWord(text: string): string {
+  let at = 0;
+  for (BEFORE.lastIndex = 0; BEFORE.test(text); at = BEFORE.lastIndex);
+  WORD.lastIndex = at;
+  return WORD.exec(text)?.[0].toLowerCase() ?? '';
 }
 
 function names(text: string, schema: string, table: { readonly schema: string; readonly name: string }): boolean {
