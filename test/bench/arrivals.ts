@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
-import type { RelayProcess } from '../stack/built-relay.ts';
+import type { CliProcess } from '../stack/relay-process.ts';
 import { TOPIC } from './stand.ts';
 
 const FIRST_POLL_MS = 10;
@@ -16,7 +16,7 @@ export interface Arrivals {
 }
 
 /** Watches the sum of the topic's end offsets grow from 0 to `rows`. */
-export async function watchArrivals(admin: Admin, relay: RelayProcess, rows: number): Promise<Arrivals> {
+export async function watchArrivals(admin: Admin, relay: CliProcess, rows: number): Promise<Arrivals> {
   let firstMs = 0;
   let firstCount = 0;
   let count = 0;
@@ -24,7 +24,8 @@ export async function watchArrivals(admin: Admin, relay: RelayProcess, rows: num
     const now = await endOffsets(admin);
     const nowMs = performance.now();
     if (now > count) changedMs = nowMs;
-    else if (nowMs - changedMs > STALL_MS) throw new Error(`stuck at ${now} of ${rows} rows:\n${relay.tail()}`);
+    else if (nowMs - changedMs > STALL_MS)
+      throw new Error(`stuck at ${now} of ${rows} rows:\n${relay.stderr().slice(-3000)}`);
     if (count === 0 && now > 0) [firstMs, firstCount] = [nowMs, now];
     count = now;
     if (count < rows) await sleep(count === 0 ? FIRST_POLL_MS : POLL_MS);

@@ -1,7 +1,8 @@
+import { stopSoftly } from '../stack/one-outbox.ts';
 import { say } from '../stack/progress.ts';
 import { endOffsets, watchArrivals } from './arrivals.ts';
 import { loadBacklog } from './backlog.ts';
-import { cpuMs, peakRssBytes } from './process-figures.ts';
+import { cpuMs } from './cpu-ms.ts';
 import { readBack } from './read-back.ts';
 import {
   AGGREGATES,
@@ -27,23 +28,24 @@ export async function drain(options: DrainOptions): Promise<Record<string, unkno
   const { connection, mysql, client } = stand;
 
   // A first run leaves a checkpoint in front of the backlog.
-  await (await stand.startRelay()).stop();
+  await stopSoftly(await stand.startRelay());
 
   const loadedFrom = performance.now();
-  const { host, port, user } = mysql;
-  await loadBacklog(connection, { host, port, user, database: DATABASE }, rows, perTransaction);
+  const { host, port, user, password } = mysql;
+  await loadBacklog(connection, { host, port, user, password, database: DATABASE }, rows, perTransaction);
   say(`loaded ${rows} rows in ${Math.round(performance.now() - loadedFrom)} ms`);
   const end = await binlogEnd(connection);
 
   const admin = client.admin();
   await admin.connect();
   await endOffsets(admin); // connects to the broker, learns the leaders
+  const launchedMs = performance.now();
   const relay = await stand.launchRelay();
   const { firstMs, firstCount, lastMs } = await watchArrivals(admin, relay, rows);
   await checkpointReaches(connection, end, FLUSH_WITHIN_MS);
   const settledMs = performance.now();
-  const figures = { peakRssBytes: await peakRssBytes(relay.pid), cpuMs: await cpuMs(relay.pid) };
-  await relay.stop();
+  const figures = { peakRssBytes: relay.peakRssBytes(), cpuMs: await cpuMs(relay.pid) };
+  await stopSoftly(relay);
 
   const records = await endOffsets(admin);
   await admin.disconnect();
@@ -63,7 +65,7 @@ export async function drain(options: DrainOptions): Promise<Record<string, unkno
     arrivedPerS,
     settledPerS,
     ...figures,
-    firstRecordMs: Math.round(firstMs - relay.startedAtMs),
+    firstRecordMs: Math.round(firstMs - launchedMs),
     ...{ rows, perTransaction, retire, compression, partitions: PARTITIONS, aggregates: AGGREGATES },
     duplicates: back.duplicates,
     mysqlDurability: 'relaxed',

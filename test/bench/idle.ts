@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from 'mysql2/promise';
+import { stopSoftly } from '../stack/one-outbox.ts';
 import { loadBacklog } from './backlog.ts';
-import { cpuMs } from './process-figures.ts';
+import { cpuMs } from './cpu-ms.ts';
 import { binlogEnd, checkpointReaches, DATABASE, openStand, type StandOptions } from './stand.ts';
 
 /** Rows that flow before the rest: an idle relay is one that has worked. */
@@ -16,15 +17,15 @@ export async function idle(options: StandOptions & { readonly seconds: number })
   await using stand = await openStand(options);
   const { connection, mysql } = stand;
   const relay = await stand.startRelay();
-  const { host, port, user } = mysql;
-  await loadBacklog(connection, { host, port, user, database: DATABASE }, ROWS, 10);
+  const { host, port, user, password } = mysql;
+  await loadBacklog(connection, { host, port, user, password, database: DATABASE }, ROWS, 10);
   await checkpointReaches(connection, await binlogEnd(connection), FLUSH_WITHIN_MS);
   await sleep(SETTLE_MS);
 
   const before = await observe(connection, relay.pid);
   await sleep(seconds * 1000);
   const after = await observe(connection, relay.pid);
-  await relay.stop();
+  await stopSoftly(relay);
   const change = (name: string): number => (after.counters.get(name) ?? 0) - (before.counters.get(name) ?? 0);
   return {
     bench: 'idle',

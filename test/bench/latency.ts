@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPool } from 'mysql2/promise';
+import { stopSoftly } from '../stack/one-outbox.ts';
 import { PlainConsumer } from '../stack/plain-consumer.ts';
 import { until } from '../stack/until.ts';
 import { INSERT_ONE, payload } from './backlog.ts';
-import { cpuMs, peakRssBytes } from './process-figures.ts';
+import { cpuMs } from './cpu-ms.ts';
 import { AGGREGATES, DATABASE, openStand, PARTITIONS, type StandOptions, TOPIC } from './stand.ts';
 
 const CONNECTIONS = 8;
@@ -40,8 +41,8 @@ export async function latency(options: LatencyOptions): Promise<Record<string, u
   });
   await consumer.start();
 
-  const { host, port, user } = stand.mysql;
-  const pool = createPool({ host, port, user, database: DATABASE, connectionLimit: CONNECTIONS });
+  const { host, port, user, password } = stand.mysql;
+  const pool = createPool({ host, port, user, password, database: DATABASE, connectionLimit: CONNECTIONS });
   const commit = async (number: number): Promise<void> => {
     const id = randomUUID();
     const connection = await pool.getConnection();
@@ -63,13 +64,15 @@ export async function latency(options: LatencyOptions): Promise<Record<string, u
   await Promise.all(commits);
   await until(() => received === commits.length, { withinMs: ARRIVE_WITHIN_MS, what: 'all rows received' }).catch(
     (error: unknown) => {
-      throw new Error(`${received} of ${commits.length} rows received:\n${relay.tail()}`, { cause: error });
+      throw new Error(`${received} of ${commits.length} rows received:\n${relay.stderr().slice(-3000)}`, {
+        cause: error,
+      });
     },
   );
-  const figures = { peakRssBytes: await peakRssBytes(relay.pid), cpuMs: await cpuMs(relay.pid) };
+  const figures = { peakRssBytes: relay.peakRssBytes(), cpuMs: await cpuMs(relay.pid) };
   await consumer.stop();
   await pool.end();
-  await relay.stop();
+  await stopSoftly(relay);
 
   const measured = [...samples.values()].filter(({ sentMs }) => sentMs >= measuredFromMs);
   return {

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Kafka, logLevel } from 'kafkajs';
+import type { Kafka } from 'kafkajs';
 import { createConnection, type Connection } from 'mysql2/promise';
-import { RelayProcess, relayCommand, writeRelayConfig } from '../stack/built-relay.ts';
+import type { Retire } from '../../src/model/settings.ts';
 import type { DatabaseServer, KafkaCluster } from '../stack/handles.ts';
-import { shown } from '../stack/progress.ts';
+import { kafkaClient } from '../stack/kafka-client.ts';
+import { migrate, oneOutboxConfig } from '../stack/one-outbox.ts';
+import { say } from '../stack/progress.ts';
+import { type CliProcess, startCli } from '../stack/relay-process.ts';
 import { startKafka, startMysql } from '../stack/stack.ts';
-import { removeDirectory, temporaryDirectory } from '../stack/ward.ts';
 
 export const DATABASE = 'bench';
 export const TOPIC = 'bench.orders';
@@ -13,7 +15,7 @@ export const PARTITIONS = 12;
 export const AGGREGATES = 1_000;
 
 export interface StandOptions {
-  readonly retire: 'mark' | 'delete' | 'keep';
+  readonly retire: Retire;
   readonly compression: string;
 }
 
@@ -24,46 +26,37 @@ export interface Stand extends AsyncDisposable {
   readonly client: Kafka;
   readonly connection: Connection;
   /** Starts the built relay and waits until it reads the binlog. */
-  startRelay(): Promise<RelayProcess>;
+  startRelay(): Promise<CliProcess>;
   /** Starts the built relay and does not wait. */
-  launchRelay(): Promise<RelayProcess>;
+  launchRelay(): Promise<CliProcess>;
 }
 
 export async function openStand(options: StandOptions): Promise<Stand> {
-  const [mysql, kafka, directory] = await Promise.all([
-    shown('MySQL', null, () => startMysql()),
-    shown('Kafka', null, () => startKafka()),
-    temporaryDirectory(),
+  const { retire, compression } = options;
+  await using owned = new AsyncDisposableStack();
+  say('starting MySQL and Kafka ...');
+  const [mysql, kafka] = await Promise.all([
+    startMysql().then((server) => owned.use(server)),
+    startKafka().then((cluster) => owned.use(cluster)),
   ]);
-  const client = new Kafka({ brokers: [...kafka.brokers], logLevel: logLevel.NOTHING });
+  const client = kafkaClient(kafka.brokers);
   await createTopic(client);
-  const connection = await createConnection({
-    host: mysql.host,
-    port: mysql.port,
-    user: mysql.user,
-    password: mysql.password,
-  });
+  const { host, port, user, password } = mysql;
+  const connection = owned.adopt(await createConnection({ host, port, user, password }), (open) => open.destroy());
   await connection.query(`CREATE DATABASE ${DATABASE}`);
   await connection.query(`USE ${DATABASE}`);
-  const { retire, compression } = options;
-  const config = await writeRelayConfig(directory, {
-    ...{ mysql, kafka, database: DATABASE, retire },
-    kafkaKeys: { compression },
-  });
-  await relayCommand('migrate', config);
-  const launchRelay = (): Promise<RelayProcess> => RelayProcess.start(config, directory);
+  const config = oneOutboxConfig({ mysql, kafka, database: DATABASE, retire, compression });
+  await migrate(config);
+  const all = owned.move();
+  const launchRelay = async (): Promise<CliProcess> => all.use(await startCli(['run'], { config }));
   return {
     ...{ mysql, kafka, client, connection, launchRelay },
     async startRelay() {
       const relay = await launchRelay();
-      await relay.logged('relay-state', { to: 'flowing' });
+      await relay.waitFor('binlog-streaming');
       return relay;
     },
-    async [Symbol.asyncDispose]() {
-      connection.destroy();
-      await Promise.all([mysql.dispose(), kafka.dispose()]);
-      await removeDirectory(directory);
-    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }
 

@@ -45,8 +45,8 @@ export function board(view: BoardView, colors: Colors): string {
     row('waiting', count(waiting), waiting === 0 ? 'nothing' : `the oldest for ${duration(oldestWaitMs)}`),
     '',
     row('latency', duration(figures.p50Ms), "half of the last second's events took at most this (p50)"),
-    row('', duration(figures.p99Ms), '99 of 100 at most this (p99), second by second:'),
-    `${''.padEnd(LABEL)}${colors.cyan(sparkline(p99Ms.slice(-(width - LABEL))))}`,
+    row('', duration(figures.p99Ms), '99 of 100 at most this (p99)'),
+    `${'p99'.padEnd(LABEL)}${colors.cyan(sparkline(p99Ms.slice(LABEL - width)))}`,
     '',
     ...events.slice(-room).map(({ atMs, text, tone }) => {
       const time = clockTime(atMs);

@@ -31,7 +31,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 try {
   const outcome = await runShow(screen, owned, seconds * 1000);
   screen.result(verdict(outcome.audit, outcome.ledger, outcome.spans));
-  await end(isGood(outcome.audit) ? 0 : 1);
+  const { audit, relayFailure } = outcome;
+  await end(isGood(audit) && relayFailure === null ? 0 : 1, relayFailure ?? undefined);
 } catch (error) {
   // After an interruption everything fails, and that is no news.
   if (!interrupted.signal.aborted) await end(1, `demo: ${error instanceof Error ? error.message : String(error)}`);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RelayProcess } from '../stack/built-relay.ts';
 import type { Broker } from '../stack/handles.ts';
+import type { CliProcess } from '../stack/relay-process.ts';
 import { until } from '../stack/until.ts';
 import { counted, duration } from './format.ts';
 import type { Ledger } from './ledger.ts';
@@ -30,9 +30,9 @@ export interface FaultStage {
 export async function killRelay(
   stage: FaultStage,
   name: string,
-  relay: RelayProcess,
-  restart: () => Promise<RelayProcess>,
-): Promise<{ relay: RelayProcess; span: FaultSpan }> {
+  relay: CliProcess,
+  restart: () => Promise<CliProcess>,
+): Promise<{ relay: CliProcess; span: FaultSpan }> {
   const { parts, tell } = stage;
   const fromMs = performance.now();
   parts.relay = 'down';
@@ -40,12 +40,13 @@ export async function killRelay(
   tell('killed the relay (SIGKILL)', 'bad');
   await sleep(RESTART_AFTER_MS);
   parts.relay = 'starting';
+  const startedMs = performance.now();
   const next = await restart();
-  await next.logged('relay-state', { to: 'flowing' });
+  await next.waitFor('binlog-streaming');
   parts.relay = 'up';
   const { waiting } = stage.ledger;
   const toMs = await caughtUp(stage.ledger);
-  const took = duration(toMs - next.startedAtMs);
+  const took = duration(toMs - startedMs);
   tell(`started it again: ${counted(waiting, 'event')} had waited, all of them through after ${took}`, 'good');
   return { relay: next, span: { name, fromMs, toMs } };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RelayProcess } from '../stack/built-relay.ts';
+import { stopSoftly } from '../stack/one-outbox.ts';
 import { type Delivery, PlainConsumer } from '../stack/plain-consumer.ts';
+import type { CliProcess } from '../stack/relay-process.ts';
 import { until } from '../stack/until.ts';
 import { type Audit, auditOf } from './audit.ts';
 import { committedRows } from './committed-rows.ts';
@@ -17,14 +18,16 @@ const RATE_PER_S = 400;
 const FIRST_KILL = 0.12;
 const SECOND_KILL = 0.3;
 const KAFKA_STOP = 0.48;
+/** Five seconds, or less in a short demo. */
 const KAFKA_DOWN_MS = 5000;
+const KAFKA_DOWN = 0.2;
 const LAST_ARRIVALS_MS = 30_000;
 
 export interface Outcome {
   readonly audit: Audit;
   readonly ledger: Ledger;
   readonly spans: readonly FaultSpan[];
-  /** The end of its log when the relay ended by itself. */
+  /** How the relay ended, when not as it was told to. */
   readonly relayFailure: string | null;
 }
 
@@ -43,7 +46,7 @@ export async function runShow(screen: Screen, owned: AsyncDisposableStack, workM
     'starting the relay, a consumer and the order service',
     async () => {
       const first = await stage.startRelay();
-      await Promise.all([first.logged('relay-state', { to: 'flowing' }), consumer.start(), service.open()]);
+      await Promise.all([first.waitFor('binlog-streaming'), consumer.start(), service.open()]);
       return first;
     },
     () => 'relay, consumer and order service started',
@@ -60,31 +63,31 @@ export async function runShow(screen: Screen, owned: AsyncDisposableStack, workM
   const live = watch(screen, ledger, parts, startedMs, workMs);
   const [faults] = await Promise.all([runFaults(stage, faultStage, relay, workMs), service.work(workMs)]);
   await until(() => ledger.waiting === 0, { withinMs: LAST_ARRIVALS_MS, what: 'all events' }).catch(() => undefined);
-  await faults.relay.stop();
+  const relayFailure = await stopSoftly(faults.relay).then(() => null, String);
   await readToTheEnd(stage, consumer);
   live.end();
   await service.close();
   const rows = await committedRows(stage.connection);
-  return { audit: auditOf(rows, ledger, deliveries), ledger, spans: faults.spans, relayFailure: null };
+  return { audit: auditOf(rows, ledger, deliveries), ledger, spans: faults.spans, relayFailure };
 }
 
 interface Faults {
   /** The relay that runs at the end. */
-  readonly relay: RelayProcess;
+  readonly relay: CliProcess;
   readonly spans: readonly FaultSpan[];
 }
 
-async function runFaults(stage: Stage, on: FaultStage, first: RelayProcess, workMs: number): Promise<Faults> {
+async function runFaults(stage: Stage, on: FaultStage, first: CliProcess, workMs: number): Promise<Faults> {
   const startedMs = performance.now();
   const at = (part: number): Promise<void> => sleep(Math.max(0, startedMs + part * workMs - performance.now()));
-  const restart = (): Promise<RelayProcess> => stage.startRelay();
+  const restart = (): Promise<CliProcess> => stage.startRelay();
   await at(FIRST_KILL);
   const once = await killRelay(on, 'the first kill', first, restart);
   await at(SECOND_KILL);
   const twice = await killRelay(on, 'the second kill', once.relay, restart);
   await at(KAFKA_STOP);
   const [broker] = stage.kafka.nodes;
-  const stopped = await stopKafka(on, broker, KAFKA_DOWN_MS);
+  const stopped = await stopKafka(on, broker, Math.min(KAFKA_DOWN_MS, KAFKA_DOWN * workMs));
   return { relay: twice.relay, spans: [once.span, twice.span, stopped] };
 }
 

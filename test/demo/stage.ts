@@ -1,9 +1,10 @@
-import { Kafka, logLevel } from 'kafkajs';
+import type { Kafka } from 'kafkajs';
 import { createConnection, type Connection } from 'mysql2/promise';
-import { RelayProcess, relayCommand, writeRelayConfig } from '../stack/built-relay.ts';
 import type { DatabaseServer, KafkaCluster } from '../stack/handles.ts';
+import { kafkaClient } from '../stack/kafka-client.ts';
+import { migrate, oneOutboxConfig } from '../stack/one-outbox.ts';
+import { type CliProcess, startCli } from '../stack/relay-process.ts';
 import { startKafka, startMysql } from '../stack/stack.ts';
-import { removeDirectory, temporaryDirectory } from '../stack/ward.ts';
 import { ORDERS_TOPIC, PAYMENTS_TOPIC } from './order-events.ts';
 import type { Screen } from './screen.ts';
 
@@ -16,7 +17,7 @@ export interface Stage {
   readonly kafka: KafkaCluster;
   readonly client: Kafka;
   readonly connection: Connection;
-  startRelay(): Promise<RelayProcess>;
+  startRelay(): Promise<CliProcess>;
 }
 
 /** Builds the stage step by step; what was started is handed to `owned`, whose disposal ends it. */
@@ -33,24 +34,24 @@ export async function buildStage(screen: Screen, owned: AsyncDisposableStack): P
       () => 'Kafka started',
     ),
   ]);
-  const directory = await temporaryDirectory();
-  owned.defer(() => removeDirectory(directory));
-  const client = new Kafka({ brokers: [...kafka.brokers], logLevel: logLevel.NOTHING });
+  const client = kafkaClient(kafka.brokers);
   const { host, port, user, password } = mysql;
   const connection = owned.adopt(await createConnection({ host, port, user, password }), (open) => open.destroy());
-  const config = await screen.step(
+  const config = oneOutboxConfig({ mysql, kafka, database: DATABASE, retire: 'mark' });
+  await screen.step(
     'making topics and tables',
     async () => {
       await createTopics(client);
       await connection.query(`CREATE DATABASE ${DATABASE}`);
       await connection.query(`USE ${DATABASE}`);
-      const file = await writeRelayConfig(directory, { mysql, kafka, database: DATABASE, retire: 'mark' });
-      await relayCommand('migrate', file);
-      return file;
+      await migrate(config);
     },
     () => `topics ${ORDERS_TOPIC} and ${PAYMENTS_TOPIC} made, tables made by cdc-relay migrate`,
   );
-  return { mysql, kafka, client, connection, startRelay: () => RelayProcess.start(config, directory) };
+  return {
+    ...{ mysql, kafka, client, connection },
+    startRelay: async () => owned.use(await startCli(['run'], { config })),
+  };
 }
 
 async function createTopics(client: Kafka): Promise<void> {

@@ -11,43 +11,44 @@ const REPEATS_UNTIL_MS = 1000;
 /** What the audit found, for somebody who sees all this for the first time. The last line is for scripts. */
 export function verdict(audit: Audit, ledger: Ledger, spans: readonly FaultSpan[]): ResultLine[] {
   const { committed, delivered, lost, reordered, altered, unmarked } = audit;
-  const good = isGood(audit);
-  const tone = good ? 'good' : 'bad';
+  const tone = isGood(audit) ? 'good' : 'bad';
   const quiet = quietLatencies(ledger, spans);
-  const line = (text: string): ResultLine => ({ text, tone: 'plain' });
+  const plain = (text: string): ResultLine => ({ text, tone: 'plain' });
+  const mustBeNone = (name: string, value: number, note: string): ResultLine => ({
+    text: `${name.padEnd(12)}${count(value)}${note}`,
+    tone: value === 0 ? 'plain' : 'bad',
+  });
   return [
-    line(`committed   ${counted(committed, 'event')}; ${count(ledger.rolledBack)} more were rolled back`),
-    line(`delivered   ${count(delivered)} of them, each compared with its row: key, value, headers, time, order`),
-    { text: `lost        ${count(lost)}`, tone: lost === 0 ? 'plain' : 'bad' },
-    { text: `reordered   ${count(reordered)}`, tone: reordered === 0 ? 'plain' : 'bad' },
-    { text: `altered     ${count(altered)}`, tone: altered === 0 ? 'plain' : 'bad' },
-    ...duplicateLines(audit, spans).map(line),
-    line(
-      `latency     p50 ${duration(percentile(quiet, 0.5))}, p99 ${duration(percentile(quiet, 0.99))} from the commit ` +
-        `to the consumer, outside the faults (${counted(quiet.length, 'event')})`,
+    plain(`committed   ${counted(committed, 'event')}; ${count(ledger.rolledBack)} more were rolled back`),
+    plain(`delivered   ${count(delivered)} of them, each compared with its row in MySQL`),
+    mustBeNone('lost', lost, ''),
+    mustBeNone('reordered', reordered, ' (first deliveries of each order against its commits)'),
+    mustBeNone('altered', altered, ' (key, value, headers and time, byte for byte)'),
+    ...duplicateLines(audit, spans).map(plain),
+    plain(
+      `latency     p50 ${duration(percentile(quiet, 0.5))}, p99 ${duration(percentile(quiet, 0.99))} ` +
+        'from commit to consumer, outside the faults',
     ),
-    ...(unmarked === 0 ? [] : [line(`unmarked    ${counted(unmarked, 'row')} not marked as published in MySQL`)]),
-    line(''),
-    { text: sentence(good, spans), tone },
-    line(''),
+    ...(unmarked === 0 ? [] : [plain(`unmarked    ${counted(unmarked, 'row')} not marked as published in MySQL`)]),
+    plain(''),
+    ...sentence(isGood(audit)).map((text) => ({ text, tone }) as const),
+    plain(''),
     { text: auditLine(audit), tone },
   ];
 }
 
 function duplicateLines({ duplicates }: Audit, spans: readonly FaultSpan[]): string[] {
   if (duplicates.length === 0) return ['duplicates  0'];
-  const causes = spans.map(({ name, fromMs, toMs }) => {
-    const within = duplicates.filter(
-      ({ receivedMs }) => receivedMs >= fromMs && receivedMs <= toMs + REPEATS_UNTIL_MS,
-    ).length;
-    return { name, within };
-  });
-  const outside = duplicates.length - causes.reduce((sum, { within }) => sum + within, 0);
-  const told = causes.filter(({ within }) => within > 0).map(({ name, within }) => `${count(within)} after ${name}`);
-  if (outside > 0) told.push(`${count(outside)} WITHOUT A FAULT`);
+  const causes = new Map<string, number>();
+  for (const { receivedMs } of duplicates) {
+    const span = spans.findLast(({ fromMs, toMs }) => receivedMs >= fromMs && receivedMs <= toMs + REPEATS_UNTIL_MS);
+    const cause = span === undefined ? 'WITHOUT A FAULT' : `after ${span.name}`;
+    causes.set(cause, (causes.get(cause) ?? 0) + 1);
+  }
   return [
-    `duplicates  ${count(duplicates.length)}: ${told.join(', ')}`,
-    '            (what a killed relay had sent but not yet noted in MySQL is sent again; the header "id" of both is the same)',
+    `duplicates  ${count(duplicates.length)}: ${[...causes].map(([cause, times]) => `${count(times)} ${cause}`).join(', ')}`,
+    '            What the relay had sent and not yet noted in MySQL when the fault came',
+    '            is sent again, with the same header "id": a consumer can pass over it.',
   ];
 }
 
@@ -59,10 +60,11 @@ function quietLatencies(ledger: Ledger, spans: readonly FaultSpan[]): number[] {
     .map(({ latencyMs }) => latencyMs);
 }
 
-function sentence(good: boolean, spans: readonly FaultSpan[]): string {
-  const kills = spans.filter(({ name }) => name.includes('kill')).length;
-  const story = `the relay was killed ${kills === 2 ? 'twice' : `${kills} times`} and Kafka was stopped`;
+function sentence(good: boolean): string[] {
   return good
-    ? `Everything the shop committed reached Kafka, in order and unchanged, although ${story}. Nothing else did.`
-    : `This must not happen: ${story}, and not everything the shop committed reached Kafka as it was.`;
+    ? [
+        'Everything that the shop committed reached Kafka, in order and unchanged, and nothing',
+        'else did, although the relay was killed twice and Kafka was stopped under it.',
+      ]
+    : ['This must not happen: what reached Kafka is not what the shop committed.'];
 }

@@ -10,11 +10,3 @@ export async function cpuMs(pid: number): Promise<number> {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
 }
-
-/** The most memory that a process has held at once (VmHWM); Linux only. */
-export async function peakRssBytes(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'latin1');
-  const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1];
-  if (kilobytes === undefined) throw new Error(`/proc/${pid}/status has no VmHWM`);
-  return Number(kilobytes) * 1024;
-}
