@@ -15,8 +15,14 @@ export type Statement =
 const BEGIN: Statement = { kind: 'begin' };
 const COMMIT: Statement = { kind: 'commit' };
 const ROLLBACK: Statement = { kind: 'rollback' };
-const XA_START: Statement = { kind: 'xa start' };
-const XA_END: Statement = { kind: 'xa end' };
+/** A transaction that was prepared before is decided by one that holds nothing else. */
+const XA: Readonly<Record<string, Statement>> = {
+  start: { kind: 'xa start' },
+  begin: { kind: 'xa start' },
+  end: { kind: 'xa end' },
+  commit: COMMIT,
+  rollback: COMMIT,
+};
 
 /**
  * QUERY: thread (4), seconds (4), length of the schema's name (1), error (2), length of the status variables (2);
@@ -41,7 +47,7 @@ function isBegin(b: Buffer, p: number, end: number): boolean {
 
 const LONGEST_MARKER = 1024;
 const MARKER =
-  /^\s*(?:xa\s+(?<xa>start|begin|end)\b|(?<ending>commit|rollback)\s*$|savepoint\s+(?<savepoint>.+)$|rollback\s+to\s+(?<back>.+)$)/is;
+  /^\s*(?:xa\s+(?<xa>start|begin|end|commit|rollback)\b|(?<ending>commit|rollback)\s*$|savepoint\s+(?<savepoint>.+)$|rollback\s+to\s+(?<back>.+)$)/is;
 
 interface Marker {
   readonly xa?: string;
@@ -53,7 +59,7 @@ interface Marker {
 function classify(text: string, schema: () => string): Statement {
   const { xa, ending, savepoint, back } =
     (MARKER.exec(text.slice(0, LONGEST_MARKER))?.groups as Marker | undefined) ?? {};
-  if (xa !== undefined) return xa.toLowerCase() === 'end' ? XA_END : XA_START;
+  if (xa !== undefined) return XA[xa.toLowerCase()];
   if (ending !== undefined) return ending.toLowerCase() === 'commit' ? COMMIT : ROLLBACK;
   if (savepoint !== undefined) return { kind: 'savepoint', name: savepointName(savepoint) };
   if (back !== undefined) return { kind: 'rollback to', name: savepointName(back) };

@@ -118,7 +118,8 @@ export class BinlogBed implements AsyncDisposable {
 
   /** The end of the log now. */
   async head(): Promise<Position> {
-    const [row] = await this.sql('SHOW BINARY LOG STATUS');
+    const mariadb = this.server?.version.includes('MariaDB') === true;
+    const [row] = await this.sql(mariadb ? 'SHOW MASTER STATUS' : 'SHOW BINARY LOG STATUS');
     return { file: String(row['File']), offset: Number(row['Position']) };
   }
 

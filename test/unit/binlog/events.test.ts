@@ -137,7 +137,9 @@ describe('a statement', () => {
     ['SAVEPOINT `A b``c`', { kind: 'savepoint', name: 'a b``c' }],
     ['ROLLBACK TO `a`', { kind: 'rollback to', name: 'a' }],
     ['ROLLBACK TO SAVEPOINT a', { kind: 'rollback to', name: 'a' }],
-    ["XA COMMIT X'78',X'',1", { kind: 'other', schema: 'app', text: "XA COMMIT X'78',X'',1" }],
+    ["XA COMMIT X'78',X'',1", { kind: 'commit' }],
+    ["XA ROLLBACK X'78',X'',1", { kind: 'commit' }],
+    ['XA RECOVER', { kind: 'other', schema: 'app', text: 'XA RECOVER' }],
     ['COMMITTED', { kind: 'other', schema: 'app', text: 'COMMITTED' }],
     ['BEGUN', { kind: 'other', schema: 'app', text: 'BEGUN' }],
   ])('%s', (text, expected) => expect(read(text)).toEqual(expected));
