@@ -27,7 +27,7 @@ export interface TopicMetadata {
 /** The first version in which the request can forbid that topics are created by asking for them. */
 const NO_AUTO_CREATION_VERSION = 4;
 
-/** Between the starts of two refreshes. */
+/** Between two questions about one topic. */
 const REFRESH_GAP_MS = 100;
 
 /**
@@ -48,7 +48,8 @@ export async function askMetadata(link: Link, topics: readonly string[], timeout
 
 /**
  * Refreshes for everybody: what is asked for while one is under way goes into the next, so that an answer is never
- * older than the question; starts are `REFRESH_GAP_MS` apart.
+ * older than the question; questions about one topic are `REFRESH_GAP_MS` apart. A topic's first question waits for
+ * nothing: with many topics, each would otherwise hold up the log.
  */
 export class MetadataRefresher {
   readonly #brokers: Brokers;
@@ -57,7 +58,7 @@ export class MetadataRefresher {
   #wanted = new Set<string>();
   #next: Promise<Metadata> | null = null;
   #last: Promise<unknown> = Promise.resolve();
-  #lastStartMs = -Infinity;
+  readonly #askedMs = new Map<string, number>();
 
   constructor(brokers: Brokers, timeoutMs: number, apply: (metadata: Metadata) => void) {
     this.#brokers = brokers;
@@ -77,10 +78,11 @@ export class MetadataRefresher {
   #run(): Promise<Metadata> {
     const run = (async () => {
       await this.#last;
-      const waitMs = this.#lastStartMs + REFRESH_GAP_MS - performance.now();
+      const latestMs = Math.max(...[...this.#wanted].map((topic) => this.#askedMs.get(topic) ?? -Infinity));
+      const waitMs = latestMs + REFRESH_GAP_MS - performance.now();
       if (waitMs > 0) await sleep(waitMs);
-      this.#lastStartMs = performance.now();
       const topics = [...this.#wanted];
+      for (const topic of topics) this.#askedMs.set(topic, performance.now());
       this.#wanted = new Set();
       this.#next = null;
       const metadata = await this.#brokers.any((link) => askMetadata(link, topics, this.#timeoutMs));

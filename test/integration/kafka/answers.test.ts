@@ -387,3 +387,15 @@ describe('close', () => {
     expect(told(await sending)).toBe('refused STOPPED halt');
   });
 });
+
+test('topics that are new do not wait for each other, and one topic is not asked for again at once', async () => {
+  const names = Array.from({ length: 40 }, (_, i) => `topic-${i}`);
+  for (const name of names) broker.topics.set(name, { leaders: [1] });
+  const startedMs = performance.now();
+  for (const name of names) expect(await publisher.topic(name)).toEqual({ as: 'known', partitions: 1 });
+  expect(performance.now() - startedMs).toBeLessThan(1_000);
+  await publisher.topic('topic-0', true);
+  const againMs = performance.now();
+  await publisher.topic('topic-0', true);
+  expect(performance.now() - againMs).toBeGreaterThan(90);
+});
