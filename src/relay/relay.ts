@@ -83,8 +83,8 @@ async function term(
   const leader: Leader = await store.lead(stop, () => enter('standby'));
   try {
     enter('leading', { epoch: leader.epoch });
-    const facts = await store.serverFacts();
-    const [from] = await Promise.all([startPosition(store, leader, facts, settings, log), publisher.connect(stop)]);
+    const [facts] = await Promise.all([store.serverFacts(), publisher.connect(stop)]);
+    const from = await startPosition(store, leader, facts, settings, log);
     enter('flowing', { server: facts.serverUuid, version: facts.version });
     return await new Term(deps, leader, facts, from).run(stop);
   } finally {
