@@ -60,8 +60,20 @@ export function classifyMysql(error: unknown, doing: string): RelayError {
     (typeof code === 'string' ? BY_CODE.get(code) : undefined);
   const name = typeof code === 'string' ? code : 'no code';
   if (known !== undefined) return fault(known[0], known[1], `${doing}: ${name}`, error);
+  if (code === 'HANDSHAKE_SSL_ERROR' && error instanceof Error && !isBrokenOff(error)) {
+    // OpenSSL's words about the certificate: no value of ours is in them.
+    return fault('MYSQL_ACCESS_DENIED', 'halt', `${doing}: ${name} (${error.message})`, error);
+  }
   if (fatal === true || typeof sqlState !== 'string') {
     return fault('MYSQL_UNREACHABLE', 'retry', `${doing}: ${name}`, error);
   }
   return fault('MYSQL_QUERY_FAILED', 'halt', `${doing}: ${name}`, error);
+}
+
+/**
+ * mysql2 puts one code over all that goes wrong while TLS is set up. A socket that broke still shows by what Node adds
+ * to its error: the system call, or the address of an end that was closed early.
+ */
+function isBrokenOff(error: Error): boolean {
+  return 'syscall' in error || 'localAddress' in error;
 }
