@@ -14,6 +14,8 @@ import { type Ready, serves } from './ready.ts';
 
 /** Servers as containers. They end with this process: testcontainers' reaper sees to that. */
 
+const LOG_LINES = 30;
+
 type Runtime = Awaited<ReturnType<typeof getContainerRuntimeClient>>;
 type Container = ReturnType<Runtime['container']['getById']>;
 
@@ -21,8 +23,6 @@ export interface DockerHost {
   readonly runtime: Runtime;
   /** Where published ports are reached. */
   readonly host: string;
-  /** Of all our containers: they reach each other by alias. */
-  readonly network: StartedNetwork;
 }
 
 let found: Promise<DockerHost | null> | undefined;
@@ -40,18 +40,33 @@ async function findDockerHost(): Promise<DockerHost | null> {
     return null;
   }
   const { host } = runtime.info.containerRuntime;
-  return { runtime, host: host === 'localhost' ? '127.0.0.1' : host, network: await new Network().start() };
+  return { runtime, host: host === 'localhost' ? '127.0.0.1' : host };
 }
 
-/** Whether the image is here or can be had; says so when not. */
-export async function hasImage({ runtime }: DockerHost, image: string): Promise<boolean> {
+let network: Promise<StartedNetwork> | undefined;
+
+/** Of all our containers: they reach each other by alias. */
+function ourNetwork(): Promise<StartedNetwork> {
+  return (network ??= new Network().start());
+}
+
+const images = new Map<string, Promise<boolean>>();
+
+/** Whether the image is here or can be had; says so, once, when not. */
+export function hasImage(docker: DockerHost, image: string): Promise<boolean> {
+  const asked = images.get(image) ?? findImage(docker, image);
+  images.set(image, asked);
+  return asked;
+}
+
+async function findImage({ runtime }: DockerHost, image: string): Promise<boolean> {
   const name = ImageName.fromString(image);
   if (await runtime.image.exists(name)) return true;
   try {
     await shown(`Docker image ${image}`, null, () => runtime.image.pull(name));
     return true;
-  } catch (error) {
-    say(`Docker has no image ${image} (${error instanceof Error ? error.message : String(error)}); going without`);
+  } catch {
+    say(`the Docker engine cannot get ${image}: going on without Docker`);
     return false;
   }
 }
@@ -82,7 +97,7 @@ export class ContainerServer implements Controls, AsyncDisposable {
   /** Returns when the server serves. */
   static async start(docker: DockerHost, recipe: ContainerRecipe): Promise<ContainerServer> {
     const described = new GenericContainer(recipe.image)
-      .withNetwork(docker.network)
+      .withNetwork(await ourNetwork())
       .withNetworkAliases(recipe.alias)
       .withEnvironment(recipe.environment)
       .withCommand(recipe.command)
@@ -137,7 +152,9 @@ export class ContainerServer implements Controls, AsyncDisposable {
   #served(): Promise<void> {
     return serves(this.#recipe, async () => {
       const { State: state } = await this.#container.inspect();
-      return state.Running ? null : `its container ended (exit code ${state.ExitCode})`;
+      if (state.Running) return null;
+      const log = await this.#container.logs({ stdout: true, stderr: true, tail: LOG_LINES });
+      return `its container ended (exit code ${state.ExitCode}):\n${log.toString()}`;
     });
   }
 }

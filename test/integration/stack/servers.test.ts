@@ -109,15 +109,15 @@ test('MariaDB starts with row format, full metadata and its binlog', async () =>
   expect(await variables(mariadb, Object.keys(settings))).toEqual(settings);
 });
 
-test('three brokers: leaders move when one is killed, and it comes back', async () => {
+test('three brokers: leaders move when one is killed, and it comes back', { timeout: 180_000 }, async () => {
   await using cluster = await startKafka({ brokers: 3 });
-  const kafka = kafkaClient(cluster.brokers);
-  const admin = kafka.admin();
+  await using bed = await testBed({ kafka: cluster });
+  await bed.createTopics({ orders: 3 });
+  const admin = bed.kafka.admin();
   await admin.connect();
   try {
-    await admin.createTopics({ topics: [{ topic: 't', numPartitions: 3 }] });
     const leaders = async () => {
-      const { topics } = await admin.fetchTopicMetadata({ topics: ['t'] });
+      const { topics } = await admin.fetchTopicMetadata({ topics: [bed.topic('orders')] });
       return new Set(topics[0].partitions.map(({ leader }) => leader));
     };
     expect(await leaders()).toEqual(new Set([1, 2, 3]));
