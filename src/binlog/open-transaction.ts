@@ -19,7 +19,10 @@ export class OpenTransaction {
     if (event.change !== 'insert') this.changed = true;
   }
 
+  /** One of the same name is replaced. */
   savepoint(name: string): void {
+    const same = this.#savepoints.findIndex((each) => each.name === name);
+    if (same >= 0) this.#savepoints.splice(same, 1);
     this.#savepoints.push({ name, events: this.events.length });
   }
 

@@ -11,7 +11,9 @@ export interface KnownOutbox {
   readonly settings: OutboxSettings;
   /** Null when the server shows no such table. */
   readonly definition: TableDefinition | null;
-  /** A statement of the stream may have changed the columns since: the definition can no longer be trusted. */
+  /** When that was asked, by the server's clock. */
+  readonly askedAtSeconds: number;
+  /** A statement of the log may have changed the columns since it was asked. */
   definitionIsStale: boolean;
 }
 
@@ -55,14 +57,21 @@ export class OutboxTable {
 
   #layOut(): Layout {
     const { index, settings, definition, definitionIsStale } = this.#known;
-    if (isSelfDescribing(this.#map)) return layOut(index, settings, nameColumns(this.#map, definition));
+    if (!isSelfDescribing(this.#map)) this.#checkDefinition(definition, definitionIsStale);
+    return layOut(index, settings, nameColumns(this.#map, definition));
+  }
+
+  /** Columns without names are those of the definition only if nothing has changed since the event. */
+  #checkDefinition(definition: TableDefinition | null, isStale: boolean): void {
+    // The next stream asks again, and begins behind the statement.
+    if (isStale)
+      throw fault('MYSQL_SCHEMA', 'retry', `${this.name} may have other columns now: they are asked for again`);
     if (definition === null) {
       throw fault('MYSQL_SCHEMA', 'halt', `${this.name} is in the log but not visible to this user: ${NAMELESS}`);
     }
-    if (definitionIsStale || this.#seconds < definition.createdAtSeconds || !fits(definition, this.#map)) {
+    if (this.#seconds < definition.createdAtSeconds || !fits(definition, this.#map)) {
       throw fault('BINLOG_UNSUPPORTED', 'halt', `the columns of ${this.name} have changed since: ${NAMELESS}`);
     }
-    return layOut(index, settings, nameColumns(this.#map, definition));
   }
 }
 

@@ -11,7 +11,8 @@ export interface ServerFacts {
   readonly outboxes: readonly KnownOutbox[];
 }
 
-const VARIABLES = 'SELECT @@GLOBAL.log_bin AS logBin, @@GLOBAL.lower_case_table_names AS nameCase';
+const VARIABLES =
+  'SELECT @@GLOBAL.log_bin AS logBin, @@GLOBAL.lower_case_table_names AS nameCase, UNIX_TIMESTAMP() AS nowSeconds';
 
 /** Without ORDER BY the server gives columns in whatever order suits it (C5). */
 const COLUMNS = `
@@ -23,7 +24,9 @@ const COLUMNS = `
   WHERE (c.TABLE_SCHEMA, c.TABLE_NAME) IN (?)
   ORDER BY c.TABLE_SCHEMA, c.TABLE_NAME, c.ORDINAL_POSITION`;
 
-const Variables = z.tuple([z.object({ logBin: z.coerce.number(), nameCase: z.coerce.number() })]);
+const Variables = z.tuple([
+  z.object({ logBin: z.coerce.number(), nameCase: z.coerce.number(), nowSeconds: z.coerce.number() }),
+]);
 
 const Columns = z.array(
   z.object({
@@ -41,7 +44,7 @@ const Columns = z.array(
 export async function askFacts(connection: Connection, outboxes: readonly OutboxSettings[]): Promise<ServerFacts> {
   const tables = outboxes.map(({ schema, table }) => [schema, table]);
   const answers = await Promise.all([ask(connection, VARIABLES, []), ask(connection, COLUMNS, [tables])]);
-  const [{ logBin, nameCase }] = Variables.parse(answers[0]);
+  const [{ logBin, nameCase, nowSeconds }] = Variables.parse(answers[0]);
   const columns = Columns.parse(answers[1]);
   const ignoreCase = nameCase !== 0;
   const key = (name: string) => (ignoreCase ? name.toLowerCase() : name);
@@ -56,6 +59,7 @@ export async function askFacts(connection: Connection, outboxes: readonly Outbox
       index,
       settings,
       definition: definitionOf(settings),
+      askedAtSeconds: nowSeconds,
       definitionIsStale: false,
     })),
   };

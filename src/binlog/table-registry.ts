@@ -60,13 +60,13 @@ export class TableRegistry {
     this.#byId.clear();
   }
 
-  /** What a statement may have done to any of the outbox tables: the gravest. */
-  meaning(text: string, schema: string): TextMeans {
+  /** What a statement of the time `seconds` may have done to any of the outbox tables: the gravest. */
+  meaning(text: string, schema: string, seconds: number): TextMeans {
     let gravest: TextMeans = 'nothing';
     for (const outbox of this.#options.outboxes) {
       const { schema: own, table } = outbox.settings;
       const means = meansFor(text, schema, { schema: own, name: table });
-      if (means === 'definition') outbox.definitionIsStale = true;
+      if (means === 'definition' && seconds >= outbox.askedAtSeconds) outbox.definitionIsStale = true;
       if (GRAVITY[means] > GRAVITY[gravest]) gravest = means;
     }
     return gravest;

@@ -105,7 +105,7 @@ export class TransactionAssembler {
         }
         return;
       case 'other':
-        this.#text(statement.text, statement.schema);
+        this.#text(statement.text, statement.schema, seconds);
         if (this.#state === 'between') this.#start().none(seconds);
         this.#foreign = true;
         if (this.#state === 'opened') this.commit();
@@ -200,8 +200,8 @@ export class TransactionAssembler {
     return this.#group;
   }
 
-  #text(text: string, schema: string): void {
-    const meaning = this.#tables.meaning(text, schema);
+  #text(text: string, schema: string, seconds: number): void {
+    const meaning = this.#tables.meaning(text, schema, seconds);
     if (meaning === 'inserts' || (meaning === 'changes' && this.hasRows)) {
       throw this.#unsupported(
         'a statement about an outbox table is in the log as text',

@@ -8,6 +8,7 @@ import type { MysqlSettings, OutboxColumns, OutboxSettings, TopicRule } from '..
 import type { Transaction } from '../../../src/model/source.ts';
 import { outboxMigrations } from '../../../src/store/migrations.ts';
 import type { DatabaseServer } from '../../stack/handles.ts';
+import { logHead } from '../../stack/log-head.ts';
 import { testBed, type TestBed } from '../../stack/test-bed.ts';
 
 export interface ReadRow {
@@ -117,10 +118,8 @@ export class BinlogBed implements AsyncDisposable {
   }
 
   /** The end of the log now. */
-  async head(): Promise<Position> {
-    const mariadb = this.server?.version.includes('MariaDB') === true;
-    const [row] = await this.sql(mariadb ? 'SHOW MASTER STATUS' : 'SHOW BINARY LOG STATUS');
-    return { file: String(row['File']), offset: Number(row['Position']) };
+  head(): Promise<Position> {
+    return logHead((text) => this.sql(text));
   }
 
   /** What `work` writes to the log, as the source reads it. */

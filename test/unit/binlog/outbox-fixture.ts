@@ -80,6 +80,7 @@ export interface ReaderParts {
   readonly topic?: TopicRule;
   readonly columns?: Partial<OutboxColumns>;
   readonly definition?: TableDefinition | null;
+  readonly askedAtSeconds?: number;
   readonly ignoreCase?: boolean;
   readonly maxTransactionBytes?: number;
   readonly counters?: SourceCounters;
@@ -90,7 +91,15 @@ export function readerOf(parts: ReaderParts = {}): LogReader {
   const settings = { ...SETTINGS, columns, topic: parts.topic ?? SETTINGS.topic };
   return new LogReader({
     from: parts.from ?? { file: 'binlog.000001', offset: 4 },
-    outboxes: [{ index: 0, settings, definition: parts.definition ?? null, definitionIsStale: false }],
+    outboxes: [
+      {
+        index: 0,
+        settings,
+        definition: parts.definition ?? null,
+        askedAtSeconds: parts.askedAtSeconds ?? 0,
+        definitionIsStale: false,
+      },
+    ],
     relaySchema: 'cdc',
     ignoreCase: parts.ignoreCase ?? false,
     maxTransactionBytes: parts.maxTransactionBytes ?? 1024 * 1024,
