@@ -15,13 +15,13 @@ export interface Arrivals {
   readonly lastMs: number;
 }
 
-/** Watches the sum of the topic's end offsets grow from 0 to `rows`. */
-export async function watchArrivals(admin: Admin, relay: CliProcess, rows: number): Promise<Arrivals> {
+/** Watches `rows` records come into the topic behind the `before` that it has. */
+export async function watchArrivals(admin: Admin, relay: CliProcess, before: number, rows: number): Promise<Arrivals> {
   let firstMs = 0;
   let firstCount = 0;
   let count = 0;
   for (let changedMs = performance.now(); count < rows;) {
-    const now = await endOffsets(admin);
+    const now = (await endOffsets(admin)) - before;
     const nowMs = performance.now();
     if (now > count) changedMs = nowMs;
     else if (nowMs - changedMs > STALL_MS)

@@ -5,17 +5,19 @@ import { AGGREGATES, TOPIC } from './stand.ts';
 /** For single-row transactions: so many commit at once, each for aggregates of its own: their order stays known. */
 const CONNECTIONS = 25;
 
-/** Inserts rows with the numbers 0 … rows-1; the numbers of one aggregate rise in commit order. */
+/** Inserts rows with the numbers from `first` on; the numbers of one aggregate rise in commit order. */
 export async function loadBacklog(
   connection: Connection,
   pool: PoolOptions,
+  first: number,
   rows: number,
   perTransaction: number,
 ): Promise<void> {
-  if (perTransaction === 1) return loadSingle(pool, rows);
-  for (let first = 0; first < rows; first += perTransaction) {
-    const count = Math.min(perTransaction, rows - first);
-    await connection.query(INSERT_MANY, [Array.from({ length: count }, (_, i) => rowOf(first + i))]);
+  if (perTransaction === 1) return loadSingle(pool, first, rows);
+  const end = first + rows;
+  for (let at = first; at < end; at += perTransaction) {
+    const count = Math.min(perTransaction, end - at);
+    await connection.query(INSERT_MANY, [Array.from({ length: count }, (_, i) => rowOf(at + i))]);
   }
 }
 
@@ -23,12 +25,12 @@ const COLUMNS = '(topic, aggregate_id, payload, idempotency_key)';
 const INSERT_MANY = `INSERT INTO outbox ${COLUMNS} VALUES ?`;
 export const INSERT_ONE = `INSERT INTO outbox ${COLUMNS} VALUES (?, ?, ?, ?)`;
 
-async function loadSingle(options: PoolOptions, rows: number): Promise<void> {
+async function loadSingle(options: PoolOptions, first: number, rows: number): Promise<void> {
   const pool = createPool({ ...options, connectionLimit: CONNECTIONS });
   await Promise.all(
     Array.from({ length: CONNECTIONS }, async (_, worker) => {
       const connection = await pool.getConnection();
-      for (let number = worker; number < rows; number += CONNECTIONS) {
+      for (let number = first + worker; number < first + rows; number += CONNECTIONS) {
         await connection.execute(INSERT_ONE, rowOf(number, worker));
       }
       connection.release();

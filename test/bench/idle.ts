@@ -3,7 +3,7 @@ import type { Connection } from 'mysql2/promise';
 import { stopSoftly } from '../stack/one-outbox.ts';
 import { loadBacklog } from './backlog.ts';
 import { cpuMs } from './cpu-ms.ts';
-import { binlogEnd, checkpointReaches, DATABASE, openStand, type StandOptions } from './stand.ts';
+import { binlogEnd, checkpointReaches, DATABASE, MYSQL, openStand, type StandOptions } from './stand.ts';
 
 /** Rows that flow before the rest: an idle relay is one that has worked. */
 const ROWS = 1_000;
@@ -18,7 +18,7 @@ export async function idle(options: StandOptions & { readonly seconds: number })
   const { connection, mysql } = stand;
   const relay = await stand.startRelay();
   const { host, port, user, password } = mysql;
-  await loadBacklog(connection, { host, port, user, password, database: DATABASE }, ROWS, 10);
+  await loadBacklog(connection, { host, port, user, password, database: DATABASE }, 0, ROWS, 10);
   await checkpointReaches(connection, await binlogEnd(connection), FLUSH_WITHIN_MS);
   await sleep(SETTLE_MS);
 
@@ -33,7 +33,7 @@ export async function idle(options: StandOptions & { readonly seconds: number })
     mysqlWrites: WRITES.reduce((sum, name) => sum + change(name), 0),
     binlogBytes: after.end.file === before.end.file ? after.end.position - before.end.position : 'rotated',
     mysqlQuestions: change('Questions'),
-    ...{ seconds, retire, mysqlDurability: 'relaxed' },
+    ...{ seconds, retire, mysql: MYSQL },
   };
 }
 

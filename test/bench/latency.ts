@@ -6,7 +6,7 @@ import { PlainConsumer } from '../stack/plain-consumer.ts';
 import { until } from '../stack/until.ts';
 import { INSERT_ONE, payload } from './backlog.ts';
 import { cpuMs } from './cpu-ms.ts';
-import { AGGREGATES, DATABASE, openStand, PARTITIONS, type StandOptions, TOPIC } from './stand.ts';
+import { AGGREGATES, DATABASE, MYSQL, openStand, PARTITIONS, type StandOptions, TOPIC } from './stand.ts';
 
 const CONNECTIONS = 8;
 /** Not measured: code of all parts is compiled, caches and connections are made. */
@@ -83,7 +83,7 @@ export async function latency(options: LatencyOptions): Promise<Record<string, u
     ...figures,
     ...{ rate, seconds, retire, compression, partitions: PARTITIONS, aggregates: AGGREGATES, rows: measured.length },
     warmUpSeconds: WARM_UP_S,
-    mysqlDurability: 'relaxed',
+    mysql: MYSQL,
   };
 }
 

@@ -24,6 +24,7 @@ const NUMBER = 9;
 /** Lines other than events, and one that the cursor needs. */
 const FIXED_LINES = 16;
 const MAX_WIDTH = 96;
+const WIDE = 74;
 
 /** The whole board as text. The newest events are shown when not all fit. */
 export function board(view: BoardView, colors: Colors): string {
@@ -38,7 +39,7 @@ export function board(view: BoardView, colors: Colors): string {
     '',
     title(figures, width, colors),
     '',
-    ...pipeline(figures, colors),
+    ...pipeline(figures, width < WIDE ? ' ▶ ' : '  ──▶  ', colors),
     '',
     row('committed', count(committed), 'events in MySQL, each in one transaction with its order'),
     row('delivered', count(delivered), 'of them read from Kafka by a plain consumer'),
@@ -63,7 +64,7 @@ function title({ elapsedMs, plannedMs }: Figures, width: number, colors: Colors)
 }
 
 /** The parts in a row, each with its state or its rate below. */
-function pipeline(figures: Figures, colors: Colors): string[] {
+function pipeline(figures: Figures, arrow: string, colors: Colors): string[] {
   const parts: [name: string, below: string, state: PartState][] = [
     ['order service', `${count(figures.committedPerS)} /s`, 'up'],
     ['MySQL', 'up', 'up'],
@@ -71,7 +72,6 @@ function pipeline(figures: Figures, colors: Colors): string[] {
     ['Kafka', figures.kafka, figures.kafka],
     ['consumer', `${count(figures.deliveredPerS)} /s`, 'up'],
   ];
-  const arrow = '  ──▶  ';
   const widths = parts.map(([name]) => Math.max(name.length, 8));
   const names = parts.map(([name, , state], i) => paintState(centred(name, widths[i]), state, colors, true));
   const below = parts.map(([, text, state], i) => paintState(centred(text, widths[i]), state, colors, false));

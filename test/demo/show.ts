@@ -18,6 +18,8 @@ const RATE_PER_S = 400;
 const FIRST_KILL = 0.12;
 const SECOND_KILL = 0.3;
 const KAFKA_STOP = 0.48;
+/** Between the end of one fault and the next. */
+const CALM_MS = 1000;
 /** Five seconds, or less in a short demo. */
 const KAFKA_DOWN_MS = 5000;
 const KAFKA_DOWN = 0.2;
@@ -79,7 +81,7 @@ interface Faults {
 
 async function runFaults(stage: Stage, on: FaultStage, first: CliProcess, workMs: number): Promise<Faults> {
   const startedMs = performance.now();
-  const at = (part: number): Promise<void> => sleep(Math.max(0, startedMs + part * workMs - performance.now()));
+  const at = (part: number): Promise<void> => sleep(Math.max(CALM_MS, startedMs + part * workMs - performance.now()));
   const restart = (): Promise<CliProcess> => stage.startRelay();
   await at(FIRST_KILL);
   const once = await killRelay(on, 'the first kill', first, restart);
