@@ -61,6 +61,11 @@ export interface SecureListener {
   readonly tls?: 'server' | 'mutual';
   /** OAUTHBEARER takes any unsecured token (`alg: none`) that has not expired. */
   readonly sasl?: SaslMechanism;
+  /**
+   * `host:port` of a proxy in front of this listener, by broker: what clients are told instead of where it is
+   * (`KafkaCluster.listener`).
+   */
+  readonly through?: readonly string[];
 }
 
 export interface KafkaOptions {

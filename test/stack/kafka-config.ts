@@ -42,7 +42,9 @@ export function brokerProperties(place: Place, places: readonly Place[], paths: 
     ['PLAIN', place.plain, 'PLAINTEXT'],
   ];
   for (const [name, listener] of Object.entries(options.listeners ?? {})) {
-    listeners.push([name.toUpperCase(), place.secure[name], protocol(listener)]);
+    const { listen, advertised } = place.secure[name];
+    const told = listener.through?.[place.id - 1] ?? advertised;
+    listeners.push([name.toUpperCase(), { listen, advertised: told }, protocol(listener)]);
   }
   const controller = place.controller === null ? [] : [`CONTROLLER://${place.controller.listen}`];
   const voters = places.filter(({ controller }) => controller !== null);

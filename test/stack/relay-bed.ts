@@ -1,10 +1,12 @@
 import type { RowDataPacket } from 'mysql2/promise';
-import type { Position } from '../../src/model/position.ts';
+import { formatPosition, type Position } from '../../src/model/position.ts';
 import type { Retire } from '../../src/model/settings.ts';
 import type { ExpectedRow } from './expected-rows.ts';
 import { expectDelivered, type Figures } from './invariants.ts';
+import { logHead } from './log-head.ts';
 import { type CliProcess, startCli } from './relay-process.ts';
 import { type TestBed, testBed, type TestBedOptions } from './test-bed.ts';
+import { TopicEnds } from './topic-ends.ts';
 import { until } from './until.ts';
 
 export interface OutboxOptions {
@@ -42,6 +44,8 @@ export interface DeliveredOptions {
   readonly table?: string;
   /** SQL: which of its rows should be out. */
   readonly where?: string;
+  /** Full name of the one topic of the table, where it is no column. */
+  readonly topic?: string;
   /** Rows read before the relay deleted them. */
   readonly rows?: readonly ExpectedRow[];
   /** Full names; default: all of the bed. */
@@ -132,8 +136,7 @@ export class RelayBed implements AsyncDisposable {
    */
   async expectQuiet(quietMs: number): Promise<void> {
     const head = async (): Promise<string> => {
-      const [status] = await this.sql('SHOW BINARY LOG STATUS');
-      return `${String(status['File'])}:${String(status['Position'])}`;
+      return formatPosition(await logHead((text) => this.sql(text)));
     };
     let seen = '';
     const still = async (): Promise<boolean> => {
@@ -153,25 +156,17 @@ export class RelayBed implements AsyncDisposable {
     );
   }
 
-  /** Records in the bed's topics. */
+  /** Records in the bed's topics, or in those named. */
   async records(topics: readonly string[] = this.topics): Promise<number> {
-    const admin = this.servers.kafka.admin();
-    await admin.connect();
-    try {
-      let records = 0;
-      for (const topic of topics) {
-        for (const { high } of await admin.fetchTopicOffsets(topic)) records += Number(high);
-      }
-      return records;
-    } finally {
-      await admin.disconnect();
-    }
+    await using ends = new TopicEnds(this.servers, topics);
+    return await ends.records();
   }
 
   /** The promises, for one table: see `expectDelivered`. */
   expectDelivered(options: DeliveredOptions = {}): Promise<Figures> {
-    const { table = 'outbox', where, topics = this.topics, faultInjected = false } = options;
-    const rows = options.rows ?? { table, ...(where === undefined ? {} : { where }) };
+    const { table = 'outbox', where, topic, topics = this.topics, faultInjected = false } = options;
+    const source = { table, ...(where === undefined ? {} : { where }), ...(topic === undefined ? {} : { topic }) };
+    const rows = options.rows ?? source;
     return this.#orTail(() => expectDelivered(this.servers, { topics, rows, faultInjected }));
   }
 

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Broker, KafkaCluster } from '../stack/handles.ts';
+import { Load } from '../stack/load.ts';
+import { insertRows } from '../stack/outbox-rows.ts';
+import { Proxy } from '../stack/proxy.ts';
+import { RelayBed } from '../stack/relay-bed.ts';
+import { startKafka } from '../stack/stack.ts';
+import { until } from '../stack/until.ts';
+
+/** Short, so that a broker that says nothing is soon known for it. */
+const IMPATIENT = { kafka: { connectTimeoutMs: 500, requestTimeoutMs: 1_500 } };
+
+let proxy: Proxy;
+let kafka: KafkaCluster;
+let broker: Broker;
+
+beforeAll(async () => {
+  proxy = await Proxy.open({ host: '127.0.0.1', port: 9 });
+  kafka = await startKafka({ listeners: { proxied: { through: [`127.0.0.1:${proxy.port}`] } } });
+  const [host, port] = kafka.listener('proxied')[0].split(':');
+  proxy.target = { host, port: Number(port) };
+  [broker] = kafka.nodes;
+});
+afterAll(async () => {
+  await kafka.dispose();
+  await proxy[Symbol.asyncDispose]();
+});
+
+test('F3 a broker is down while rows come, and the relay is killed: nothing passes the first row that is not out', async () => {
+  await using bed = await RelayBed.open({ kafka, config: IMPATIENT });
+  const topic = bed.servers.topic('orders');
+  const relay = await bed.start();
+  await insertRows(bed.servers.pool, { topic, count: 10 });
+  await bed.retired();
+  const before = await bed.saved();
+  const nothingMoved = async (): Promise<void> => {
+    expect(await bed.saved()).toMatchObject({ file: before?.file, offset: before?.offset });
+    expect(await bed.count('outbox', 'published_at IS NOT NULL')).toBe(10);
+    expect(await bed.count('outbox', 'attempts > 0')).toBe(0);
+  };
+
+  await broker.kill();
+  await insertRows(bed.servers.pool, { topic, count: 100, perTransaction: 3 });
+  await relay.waitFor('lane-held');
+  await nothingMoved();
+  await relay.kill();
+  await insertRows(bed.servers.pool, { topic, count: 100, perTransaction: 3 });
+  const again = await bed.launch();
+  await again.waitFor('kafka-broker-lost');
+  await nothingMoved();
+  await broker.start();
+  await bed.retired();
+  // Nothing of the second hundred could be sent before: those that were come from the one batch of each lane.
+  expect(await bed.expectDelivered({ faultInjected: true })).toMatchObject({ committed: 210, lost: 0, reordered: 0 });
+  expect(await bed.count('outbox', "status = 'published' AND published_at IS NOT NULL")).toBe(210);
+});
+
+test('F5 a broker frozen in mid-request: the wait is bounded, the relay lives, nothing is sent twice', async () => {
+  await using bed = await RelayBed.open({ kafka, config: IMPATIENT });
+  const relay = await bed.start();
+  const load = new Load(bed.servers.pool, { topic: bed.servers.topic('orders') });
+  try {
+    await until(async () => (await bed.records()) > 50, { withinMs: 20_000, what: 'records under load' });
+    const startedMs = performance.now();
+    await broker.freeze();
+    await relay.waitFor('lane-held', { withinMs: 5_000 });
+    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    const [published, committed] = [await bed.count('outbox', "status = 'published'"), load.committed];
+    await until(() => load.committed > committed + 100, { withinMs: 10_000, what: 'commits meanwhile' });
+    expect(await bed.count('outbox', "status = 'published'")).toBe(published);
+  } finally {
+    await broker.thaw();
+  }
+  await relay.waitFor('lane-flowing');
+  await load.stop();
+  await bed.retired();
+  expect(relay.alive()).toBe(true);
+  expect(relay.stderr()).not.toMatch(/crashed|[Uu]nhandled/);
+  // The identical bytes under the same sequence number: a batch that had arrived is known again.
+  expect(await bed.expectDelivered()).toMatchObject({ lost: 0, reordered: 0, duplicates: 0 });
+});
+
+test('F5 the connection is cut in the midst of answers: nothing is lost, nothing is sent twice', async () => {
+  await using bed = await RelayBed.open({ kafka, config: { kafka: { brokers: [`127.0.0.1:${proxy.port}`] } } });
+  const relay = await bed.start();
+  const load = new Load(bed.servers.pool, { topic: bed.servers.topic('orders'), payloadBytes: 2_000 });
+  for (let cuts = 1; cuts <= 10; cuts++) {
+    const accepted = proxy.accepted;
+    proxy.cutAfter(20 + cuts * 13, 'down');
+    await until(() => proxy.accepted > accepted, { withinMs: 10_000, what: 'a new connection after a cut answer' });
+    proxy.cutAfter(1_000 * cuts, 'up');
+    await until(() => proxy.accepted > accepted + 1, { withinMs: 10_000, what: 'another after a cut request' });
+  }
+  await load.stop();
+  await bed.retired();
+  expect(relay.alive()).toBe(true);
+  expect(await bed.expectDelivered()).toMatchObject({ lost: 0, reordered: 0, duplicates: 0 });
+});
+
+test('a broker is stopped, killed and started again under load', async () => {
+  await using bed = await RelayBed.open({ kafka, config: IMPATIENT });
+  const relay = await bed.start();
+  const load = new Load(bed.servers.pool, { topic: bed.servers.topic('orders') });
+  for (const end of ['stop', 'kill'] as const) {
+    const there = await bed.records();
+    await until(async () => (await bed.records()) > there + 50, { withinMs: 20_000, what: 'records under load' });
+    const lines = relay.lines().length;
+    await broker[end]();
+    await relay.waitFor('lane-held', { after: lines });
+    await broker.start();
+    await relay.waitFor('lane-flowing', { after: lines });
+  }
+  await load.stop();
+  await bed.retired();
+  expect(relay.alive()).toBe(true);
+  expect(await bed.expectDelivered({ faultInjected: true })).toMatchObject({ lost: 0, reordered: 0 });
+});

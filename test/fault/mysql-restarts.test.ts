@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CheckpointWatch } from '../stack/checkpoint-watch.ts';
+import type { DatabaseServer } from '../stack/handles.ts';
+import { Load } from '../stack/load.ts';
+import { Proxy } from '../stack/proxy.ts';
+import { RelayBed } from '../stack/relay-bed.ts';
+import { startMysql } from '../stack/stack.ts';
+import { until } from '../stack/until.ts';
+
+let mysql: DatabaseServer;
+
+beforeAll(async () => {
+  mysql = await startMysql({ durable: true });
+});
+afterAll(() => mysql.dispose());
+
+test.for(['stop', 'kill'] as const)(
+  'MySQL is restarted under load (%s): the same relay goes on, nothing is lost',
+  async (end) => {
+    await using bed = await RelayBed.open({ mysql });
+    const relay = await bed.start();
+    const load = new Load(bed.servers.pool, { topic: bed.servers.topic('orders') });
+    for (let restarts = 0; restarts < 2; restarts++) {
+      const there = await bed.records();
+      await until(async () => (await bed.records()) > there + 100, { withinMs: 30_000, what: 'records under load' });
+      const lines = relay.lines().length;
+      await mysql[end]();
+      await mysql.start();
+      await relay.waitFor('binlog-streaming', { after: lines, withinMs: 30_000 });
+    }
+    expect(load.failed).toBeGreaterThan(0);
+    await load.stop();
+    await bed.retired('outbox', { withinMs: 30_000 });
+    expect(relay.alive()).toBe(true);
+    expect(relay.stderr()).not.toMatch(/crashed|[Uu]nhandled/);
+    expect(await bed.expectDelivered({ faultInjected: true })).toMatchObject({ lost: 0, reordered: 0 });
+    expect((await relay.kill('SIGTERM')).code).toBe(0);
+  },
+);
+
+test('I1 the network to MySQL says nothing more, then is cut: the relay notices and goes on', async () => {
+  await using proxy = await Proxy.open(mysql);
+  await using bed = await RelayBed.open({
+    mysql,
+    config: {
+      mysql: { host: '127.0.0.1', port: proxy.port, heartbeatMs: 200, queryTimeoutMs: 2_000, connectTimeoutMs: 1_000 },
+      relay: { takeOverMs: 3_000 },
+    },
+  });
+  const relay = await bed.start();
+  await using watch = new CheckpointWatch(bed.servers);
+  const load = new Load(bed.servers.pool, { topic: bed.servers.topic('orders') });
+  for (const how of ['freeze', 'cut'] as const) {
+    const there = await bed.records();
+    await until(async () => (await bed.records()) > there + 100, { withinMs: 30_000, what: 'records under load' });
+    const lines = relay.lines().length;
+    proxy[how]();
+    await relay.waitFor('tail-lost', {
+      after: lines,
+      fields: { code: how === 'freeze' ? 'BINLOG_SILENT' : 'BINLOG_CONNECTION_LOST' },
+      withinMs: 3_000,
+    });
+    proxy.thaw();
+    await relay.waitFor('binlog-streaming', { after: lines, withinMs: 30_000 });
+  }
+  await load.stop();
+  await bed.retired('outbox', { withinMs: 30_000 });
+  await watch.expectSound();
+  expect(relay.alive()).toBe(true);
+  expect(await bed.expectDelivered({ faultInjected: true })).toMatchObject({ lost: 0, reordered: 0 });
+});
