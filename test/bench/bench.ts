@@ -14,25 +14,33 @@ const USAGE = `npm run bench -- COMMAND [options]: measures the built relay on s
 MySQL runs with relaxed durability (no flush to disk at each commit), so that the relay is measured and not the disk.
 `;
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: {
-    rows: { type: 'string', default: '300000' },
-    'per-transaction': { type: 'string', default: '500' },
-    rate: { type: 'string', default: '500' },
-    seconds: { type: 'string' },
-    retire: { type: 'string', default: 'mark' },
-    compression: { type: 'string', default: 'none' },
-  },
-});
-
+const { command, values } = readArguments();
 const { compression } = values;
 const retire = oneOf('retire', values.retire, ['keep', 'mark', 'delete']);
-const result = await measure(positionals[0]);
+const result = await measure();
 process.stdout.write(`${JSON.stringify(result)}\n`);
 process.exit(0); // kafkajs's clients leave timers behind
 
-function measure(command: string | undefined): Promise<Record<string, unknown>> {
+function readArguments() {
+  try {
+    const { positionals, values } = parseArgs({
+      allowPositionals: true,
+      options: {
+        rows: { type: 'string', default: '300000' },
+        'per-transaction': { type: 'string', default: '500' },
+        rate: { type: 'string', default: '500' },
+        seconds: { type: 'string' },
+        retire: { type: 'string', default: 'mark' },
+        compression: { type: 'string', default: 'none' },
+      },
+    });
+    return { command: positionals.length === 1 ? positionals[0] : '', values };
+  } catch (error) {
+    return wrong(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+  }
+}
+
+function measure(): Promise<Record<string, unknown>> {
   switch (command) {
     case 'drain': {
       const rows = whole('rows', values.rows);

@@ -11,13 +11,7 @@ import { verdict } from './verdict.ts';
 const DEFAULT_SECONDS = 26;
 const CLEAN_UP_MS = 5000;
 
-const { values } = parseArgs({ options: { seconds: { type: 'string', default: String(DEFAULT_SECONDS) } } });
-const seconds = Number(values.seconds);
-if (!Number.isSafeInteger(seconds) || seconds < 1) {
-  process.stderr.write('--seconds takes a whole number above 0\n');
-  process.exit(2);
-}
-
+const seconds = readSeconds();
 const screen = screenFor(process.stdout);
 const owned = new AsyncDisposableStack();
 const interrupted = new AbortController();
@@ -36,6 +30,18 @@ try {
 } catch (error) {
   // After an interruption everything fails, and that is no news.
   if (!interrupted.signal.aborted) await end(1, `demo: ${error instanceof Error ? error.message : String(error)}`);
+}
+
+function readSeconds(): number {
+  try {
+    const { values } = parseArgs({ options: { seconds: { type: 'string', default: String(DEFAULT_SECONDS) } } });
+    const seconds = Number(values.seconds);
+    if (Number.isSafeInteger(seconds) && seconds > 0) return seconds;
+  } catch {
+    // an option that there is not
+  }
+  process.stderr.write('npm run demo [-- --seconds N]: for so long the order service works; a whole number above 0\n');
+  process.exit(2);
 }
 
 function screenFor(out: NodeJS.WriteStream): Screen {
