@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -7,7 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Downloads shared by all checkouts of one user. */
 export function cacheDirectory(): string {
-  return join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'cdc-relay');
+  const given = process.env['XDG_CACHE_HOME'] ?? '';
+  return join(given === '' ? join(homedir(), '.cache') : given, 'cdc-relay');
 }
 
 /**
@@ -46,6 +48,8 @@ async function fillAtomically(root: string, name: string, fill: (directory: stri
 
 /** A lock between processes that the kernel drops with its holder, however that ends: an abstract Unix socket. */
 async function lock(name: string): Promise<AsyncDisposable> {
+  // Hashed, because the kernel takes 107 bytes.
+  const path = `\0cdc-relay-cache-${createHash('sha256').update(name).digest('hex')}`;
   for (;;) {
     const server = createServer();
     const taken = await new Promise<boolean>((resolve, reject) => {
@@ -53,7 +57,7 @@ async function lock(name: string): Promise<AsyncDisposable> {
         if (error.code === 'EADDRINUSE') resolve(true);
         else reject(error);
       });
-      server.listen({ path: `\0cdc-relay-cache${name}` }, () => resolve(false));
+      server.listen({ path }, () => resolve(false));
     });
     if (!taken) {
       return {
