@@ -20,6 +20,7 @@ const libraries = {
   '@vlasky/zongji': ['binlog'],
   kafkajs: ['kafka'],
   mysql2: ['mysql', 'binlog', 'store', 'commands'],
+  'iconv-lite': ['encoding'],
   pino: ['observability'],
   yaml: ['config'],
   commander: ['commands'],
