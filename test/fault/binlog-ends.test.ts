@@ -86,7 +86,7 @@ describe('a stream that falls silent', () => {
     expect(await reading.ends(5_000)).toMatchObject({ code: 'BINLOG_SILENT', disposition: 'retry' });
     const took = performance.now() - frozenAt;
     expect(took).toBeGreaterThan(400);
-    expect(took).toBeLessThan(2_000);
+    expect(took).toBeLessThan(4_000);
   });
 
   it('I1 ends when the server freezes', async () => {

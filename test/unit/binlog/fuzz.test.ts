@@ -60,7 +60,7 @@ function broken(event: Buffer, random: (below: number) => number): Buffer {
 }
 
 describe('broken events', () => {
-  it(`end in a fault or are passed over, ${RUNS} times`, () => {
+  it(`end in a fault or are passed over, ${RUNS} times`, { timeout: 60_000 }, () => {
     const random = numbers(20_261_130);
     const events = sample();
     const codes = new Set<string>();

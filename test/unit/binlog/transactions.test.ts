@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { newCounters } from '../../../src/binlog/source-counters.ts';
-import { LogWriter } from './log-writer.ts';
+import { LogWriter, minimalMetadata, type TestRow, type TestTable } from './log-writer.ts';
 import { idsOf, OFFSETS, ORDERS, OUTBOX, outboxRow, readChunk, readerOf, rowsOf } from './outbox-fixture.ts';
 
 const SID = '00112233-4455-6677-8899-aabbccddeeff';
@@ -151,6 +151,23 @@ describe('a transaction', () => {
     expect(counters).toEqual({ notPending: 2, delayed: 0, replaced: 0 });
   });
 
+  it('leaves rows to the sweep that become due a second or more after they were written', () => {
+    const table: TestTable = { ...OUTBOX, columns: [...OUTBOX.columns, { name: 'due', type: 18, metadata: [6] }] };
+    const due = (id: number, micros: number): TestRow => [...outboxRow(id), dateTime(micros)];
+    const counters = newCounters();
+    const log = new LogWriter();
+    const now = log.seconds * 1_000_000;
+    log.gtid(1);
+    log.begin();
+    log.tableMap(90, table);
+    const rows = [due(1, now + 999_999), due(2, now + 1_000_000), due(3, now - 60_000_000), [...outboxRow(4), null]];
+    log.insert(90, table, rows);
+    log.xid();
+    const reader = readerOf({ counters, columns: { availableAt: 'due' } });
+    expect(idsOf(readChunk(reader, log.events)!.transactions[0])).toEqual([1, 3, 4]);
+    expect(counters).toEqual({ notPending: 0, delayed: 1, replaced: 0 });
+  });
+
   it('needs no status column', () => {
     const log = new LogWriter();
     log.gtid(1);
@@ -159,6 +176,17 @@ describe('a transaction', () => {
     log.insert(90, OUTBOX, [outboxRow(1, { status: 3 })]);
     log.xid();
     expect(idsOf(readChunk(readerOf({ columns: { status: null } }), log.events)!.transactions[0])).toEqual([1]);
+  });
+
+  it('follows a table map of the same number that says more', () => {
+    const log = new LogWriter();
+    log.gtid(1);
+    log.begin();
+    log.tableMap(90, OUTBOX, minimalMetadata(OUTBOX));
+    log.tableMap(90, OUTBOX);
+    log.insert(90, OUTBOX, [outboxRow(1)]);
+    log.xid();
+    expect(readChunk(readerOf(), log.events)!.transactions.map(idsOf)).toEqual([[1]]);
   });
 
   it('finds its table in other letters where the server does not tell them apart', () => {
@@ -257,6 +285,17 @@ function insert(log: LogWriter, gno: number, ids: readonly number[]): void {
     ids.map((id) => outboxRow(id)),
   );
   log.xid();
+}
+
+/** DATETIME(6). */
+function dateTime(micros: number): Buffer {
+  const time = new Date(Math.floor(micros / 1000));
+  const day = ((time.getUTCFullYear() * 13 + time.getUTCMonth() + 1) << 5) | time.getUTCDate();
+  const clock = (time.getUTCHours() << 12) | (time.getUTCMinutes() << 6) | time.getUTCSeconds();
+  const bytes = Buffer.alloc(8);
+  bytes.writeUIntBE(2 ** 39 + day * 2 ** 17 + clock, 0, 5);
+  bytes.writeUIntBE(micros % 1_000_000, 5, 3);
+  return bytes;
 }
 
 function varcharOf(bytes: number): Buffer {
