@@ -11,6 +11,11 @@ const BY_ERRNO: ReadonlyMap<number, readonly [FaultCode, Disposition]> = new Map
   [1053, ['MYSQL_UNREACHABLE', 'retry']], // shutting down
   [1079, ['MYSQL_UNREACHABLE', 'retry']], // shutdown complete
   [1129, ['MYSQL_UNREACHABLE', 'retry']], // host blocked
+  [1203, ['MYSQL_UNREACHABLE', 'retry']], // too many connections of this user
+  [1927, ['MYSQL_UNREACHABLE', 'retry']], // connection killed (MariaDB)
+  [3032, ['MYSQL_UNREACHABLE', 'retry']], // offline mode
+  [3169, ['MYSQL_UNREACHABLE', 'retry']], // session killed
+  [4031, ['MYSQL_UNREACHABLE', 'retry']], // ended for its silence (wait_timeout)
   [1142, ['MYSQL_ACCESS_DENIED', 'halt']], // table
   [1143, ['MYSQL_ACCESS_DENIED', 'halt']], // column
   [1227, ['MYSQL_ACCESS_DENIED', 'halt']], // privilege
@@ -20,10 +25,20 @@ const BY_ERRNO: ReadonlyMap<number, readonly [FaultCode, Disposition]> = new Map
   [1049, ['MYSQL_SCHEMA', 'halt']], // no such database
   [1054, ['MYSQL_SCHEMA', 'halt']], // no such column
   [1146, ['MYSQL_SCHEMA', 'halt']], // no such table
+  [1021, ['MYSQL_QUERY_FAILED', 'retry']], // disk full
+  [1037, ['MYSQL_QUERY_FAILED', 'retry']], // out of memory
+  [1041, ['MYSQL_QUERY_FAILED', 'retry']], // out of resources
+  [1114, ['MYSQL_QUERY_FAILED', 'retry']], // table full
+  [1180, ['MYSQL_QUERY_FAILED', 'retry']], // error during COMMIT
+  [1206, ['MYSQL_QUERY_FAILED', 'retry']], // too many locks
   [1290, ['MYSQL_QUERY_FAILED', 'retry']], // read only: a failover in progress
+  [1317, ['MYSQL_QUERY_FAILED', 'retry']], // KILL QUERY
+  [1412, ['MYSQL_QUERY_FAILED', 'retry']], // the table was altered meanwhile
   [1836, ['MYSQL_QUERY_FAILED', 'retry']], // read only mode
   [1698, ['MYSQL_ACCESS_DENIED', 'halt']],
+  [1969, ['MYSQL_QUERY_TIMEOUT', 'retry']], // max_statement_time (MariaDB)
   [3024, ['MYSQL_QUERY_TIMEOUT', 'retry']], // max_execution_time
+  [3101, ['MYSQL_QUERY_FAILED', 'retry']], // rolled back by a plugin in COMMIT
   [3159, ['MYSQL_ACCESS_DENIED', 'halt']], // require_secure_transport
 ]);
 

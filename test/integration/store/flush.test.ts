@@ -108,6 +108,22 @@ describe('flush', () => {
     expect(Number(victims)).toBeGreaterThan(0);
   });
 
+  test.for(['QUERY', 'CONNECTION'] as const)('its %s is killed while it waits: to be tried again', async (what) => {
+    await using bed = await StoreBed.open();
+    const store = bed.store();
+    const leader = await bed.lead(store);
+    const ids = await bed.insert(2);
+    const application = await bed.connect();
+    await application.beginTransaction();
+    await application.query('SELECT id FROM outbox WHERE id = ? FOR UPDATE', [ids[1]]);
+    const flushed = store.flush(leader, flushOf(ids, 700)).catch((caught: unknown) => caught);
+    await bed.sql(`KILL ${what} ${await bed.lockWait()}`);
+    expect(await flushed).toMatchObject({ fault: { disposition: 'retry' } });
+    await application.commit();
+    expect(await store.flush(leader, flushOf(ids, 700))).toEqual(checkpointAt(700));
+    expect(await bed.ids('published')).toEqual(ids);
+  });
+
   test('a table that the application has locked whole holds the flush up no longer than rows do', async () => {
     await using bed = await StoreBed.open();
     const store = bed.store();

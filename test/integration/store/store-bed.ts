@@ -121,19 +121,18 @@ export class StoreBed implements AsyncDisposable {
     return row;
   }
 
-  /** Waits until some statement on the outbox table waits for a row lock. */
-  async lockWait(): Promise<void> {
-    await until(
-      async () => {
-        const [row] = await this.sql(
-          `SELECT COUNT(*) AS waits FROM performance_schema.data_locks
-           WHERE object_schema = ? AND object_name = 'outbox' AND lock_status = 'WAITING'`,
-          [this.database],
-        );
-        return Number(row['waits']) > 0;
-      },
-      { withinMs: 5_000, what: 'a wait for a row lock', everyMs: 5 },
-    );
+  /** Waits until some statement on the outbox table waits for a row lock; returns its connection's id. */
+  lockWait(): Promise<string> {
+    const waiting = async (): Promise<string | undefined> => {
+      const [row] = (await this.sql(
+        `SELECT t.processlist_id AS id FROM performance_schema.data_locks AS l
+         JOIN performance_schema.threads AS t USING (thread_id)
+         WHERE l.object_schema = ? AND l.object_name = 'outbox' AND l.lock_status = 'WAITING'`,
+        [this.database],
+      )) as (RowDataPacket | undefined)[];
+      return row?.['id'] as string | undefined;
+    };
+    return until(waiting, { withinMs: 5_000, what: 'a wait for a row lock', everyMs: 5 });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
