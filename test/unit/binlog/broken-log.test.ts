@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RelayError } from '../../../src/model/fault.ts';
 import { LogWriter } from './log-writer.ts';
-import { idsOf, OUTBOX, outboxRow, readerOf } from './outbox-fixture.ts';
+import { idsOf, OUTBOX, outboxRow, readerOf, rowsOf } from './outbox-fixture.ts';
 
 function insert(log: LogWriter, id: number): Buffer {
   log.gtid(id);
@@ -17,7 +17,13 @@ function good(log: LogWriter, id: number): void {
 
 describe('a log that cannot be right ends the stream behind what was good', () => {
   it.each<[string, (log: LogWriter) => void]>([
-    ['rows whose checksum is wrong', (log) => (insert(log, 2)[60] ^= 1)],
+    [
+      'rows whose checksum is wrong',
+      (log) => {
+        insert(log, 2)[60] ^= 1;
+        log.xid();
+      },
+    ],
     [
       'rows of a table whose number was given before the server started',
       (log) => {
@@ -26,6 +32,7 @@ describe('a log that cannot be right ends the stream behind what was good', () =
         log.gtid(2);
         log.begin();
         log.insert(90, OUTBOX, [outboxRow(2)]);
+        log.xid();
       },
     ],
     [
@@ -51,5 +58,23 @@ describe('a log that cannot be right ends the stream behind what was good', () =
     expect((caught as RelayError).fault).toMatchObject({ code: 'BINLOG_DECODE', disposition: 'retry' });
     expect((caught as RelayError).message).toMatch(/binlog\.00000\d:\d+/);
     expect(reader.seal()!.transactions.map(idsOf)).toEqual([[1]]);
+  });
+
+  it('a row that ends before the length of a value does, at the end of its buffer', () => {
+    const log = new LogWriter(undefined, false);
+    const start = log.formatDescription();
+    log.gtid(1);
+    log.begin();
+    const map = log.tableMap(90, OUTBOX);
+    const rows = log.insert(90, OUTBOX, [outboxRow(1)]);
+    // Without idempotency key (a length byte and 16) and status.
+    const cut = Buffer.from(rows.subarray(0, -18));
+    log.offset -= 18;
+    cut.writeUInt32LE(cut.length, 9);
+    cut.writeUInt32LE(log.offset, 13);
+    const reader = readerOf();
+    for (const event of [start, ...log.events.slice(1, 3), map, cut, log.xid()]) reader.event(event, 0, event.length);
+    const [transaction] = reader.seal()!.transactions;
+    expect(() => rowsOf(transaction)).toThrow(/BINLOG_DECODE/);
   });
 });
