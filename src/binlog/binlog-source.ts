@@ -1,13 +1,16 @@
-import { fault, type RelayError } from '../model/fault.ts';
+import { RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
-import { formatPosition, type Checkpoint } from '../model/position.ts';
+import { formatPosition, type Checkpoint, type Position } from '../model/position.ts';
 import type { MysqlSettings, OutboxSettings } from '../model/settings.ts';
 import type { Source, TransactionGroup } from '../model/source.ts';
-import { DumpConnection, type OpenDump } from './dump-connection.ts';
-import { GroupQueue } from './group-queue.ts';
+import { DumpConnection } from './dump-connection.ts';
+import type { LargeTransaction } from './large-transaction.ts';
 import { LogReader } from './log-reader.ts';
-import { SilenceWatch } from './silence-watch.ts';
+import { lookAhead } from './look-ahead.ts';
+import { PiecewiseTransaction } from './piecewise-transaction.ts';
+import type { ServerFacts } from './server-facts.ts';
 import { newCounters, type SourceCounters } from './source-counters.ts';
+import { Tail } from './tail.ts';
 
 export interface BinlogSourceOptions {
   readonly mysql: MysqlSettings;
@@ -24,124 +27,99 @@ export interface BinlogSource extends Source {
 /** The binlog over zongji's connection, each event read from its bytes. */
 export function createBinlogSource(options: BinlogSourceOptions): BinlogSource {
   const counters = newCounters();
+  const nameless = { seen: false };
   return {
     counters,
-    stream: (from, signal) => streamFrom(options, counters, from, signal),
+    stream: (from, signal) => streamFrom(options, counters, nameless, from, signal),
   };
+}
+
+/** What a stream needs, and where it begins. */
+interface StreamParts {
+  readonly options: BinlogSourceOptions;
+  readonly counters: SourceCounters;
+  readonly from: Position | LargeTransaction;
+  /** Null: to be asked for. */
+  readonly facts: ServerFacts | null;
+  readonly signal: AbortSignal;
 }
 
 async function* streamFrom(
   options: BinlogSourceOptions,
   counters: SourceCounters,
+  /** Rows were met whose columns the log does not name: each stream begins with reading ahead then. */
+  nameless: { seen: boolean },
   from: Checkpoint,
   signal: AbortSignal,
 ): AsyncGenerator<TransactionGroup, void, undefined> {
   if (signal.aborted) return;
-  const { mysql, outboxes, log } = options;
-  let open: OpenDump;
-  try {
-    open = await DumpConnection.open({ mysql, outboxes, from: from.position, signal });
-  } catch (error) {
-    if (hasBeenAborted(signal)) return;
-    throw error;
-  }
-  const tail = new Tail(options, counters, from, open);
-  const stop = () => tail.end(null);
+  let tail: Tail | null = null;
+  // What is handed on in pieces goes on to its end: half a transaction that is sent is sent again by the next start.
+  let inPieces = false;
+  const stop = () => {
+    if (!inPieces) tail?.end(null);
+  };
   signal.addEventListener('abort', stop);
-  log.info('binlog-streaming', { from: formatPosition(from.position) });
   try {
-    for (let group = await tail.pull(); group !== null && !hasBeenAborted(signal); group = await tail.pull())
-      yield group;
+    const ahead = nameless.seen ? await lookAhead(options, from.position, signal) : null;
+    let open = await openTail({ options, counters, from: from.position, facts: ahead, signal });
+    ({ tail } = open);
+    options.log.info('binlog-streaming', { from: formatPosition(from.position) });
+    while (!hasBeenAborted(signal)) {
+      const group = await tail.pull();
+      if (hasBeenAborted(signal)) return;
+      if (group !== null) {
+        yield group;
+        continue;
+      }
+      const { large } = tail;
+      if (large === null) return;
+      options.log.info('binlog-second-read', { from: formatPosition(large.begin) });
+      open = await openTail({ options, counters, from: large, facts: open.facts, signal });
+      ({ tail } = open);
+      if (hasBeenAborted(signal)) return;
+      inPieces = true;
+      yield {
+        transactions: [new PiecewiseTransaction(large, tail)],
+        reached: large.end,
+        skipped: [],
+        worthSaving: false,
+      };
+      inPieces = false;
+      if (!tail.isWhole) throw new Error('a transaction in pieces was not read to its end');
+    }
+  } catch (error) {
+    nameless.seen ||= error instanceof RelayError && error.fault.code === 'MYSQL_SCHEMA';
+    if (!hasBeenAborted(signal) || inPieces) throw error;
   } finally {
     signal.removeEventListener('abort', stop);
-    tail.end(null);
+    tail?.end(null);
   }
+}
+
+async function openTail({
+  options,
+  counters,
+  from,
+  facts,
+  signal,
+}: StreamParts): Promise<{ tail: Tail; facts: ServerFacts }> {
+  const { mysql, outboxes, maxTransactionBytes } = options;
+  const at = 'begin' in from ? from.begin : from;
+  const open = await DumpConnection.open({ mysql, outboxes, from: at, withHeads: false, signal });
+  const known = facts ?? open.facts;
+  const reader = new LogReader({
+    from,
+    outboxes: known.outboxes,
+    relaySchema: mysql.database,
+    ignoreCase: known.ignoreCase,
+    maxTransactionBytes,
+    counters,
+  });
+  return { tail: new Tail(mysql, open.dump, reader), facts: known };
 }
 
 /** Asked anew after each await. */
 function hasBeenAborted(signal: AbortSignal): boolean {
   return signal.aborted;
-}
-
-/** One dump, from its socket to its queue. */
-class Tail {
-  readonly #dump: DumpConnection;
-  readonly #reader: LogReader;
-  readonly #queue = new GroupQueue();
-  readonly #watch: SilenceWatch;
-  #inChunk = false;
-  #paused = false;
-  #ended = false;
-
-  constructor(options: BinlogSourceOptions, counters: SourceCounters, from: Checkpoint, { dump, facts }: OpenDump) {
-    const { mysql, maxTransactionBytes } = options;
-    this.#dump = dump;
-    this.#reader = new LogReader({
-      from: from.position,
-      outboxes: facts.outboxes,
-      relaySchema: mysql.database,
-      ignoreCase: facts.ignoreCase,
-      maxTransactionBytes,
-      counters,
-    });
-    this.#watch = new SilenceWatch({
-      periodMs: mysql.heartbeatMs,
-      onSilence: (silentMs) => this.end(fault('BINLOG_SILENT', 'retry', `nothing from the server for ${silentMs} ms`)),
-    });
-    dump.start({
-      event: (buffer, start, end) => this.#event(buffer, start, end),
-      ended: (reason) => this.end(reason),
-    });
-  }
-
-  /** Null when the stream was ended without a fault. */
-  async pull(): Promise<TransactionGroup | null> {
-    if (this.#paused && this.#queue.isEmpty) this.#listen(true);
-    return this.#queue.pull();
-  }
-
-  /** What was committed before the end is still handed on. */
-  end(reason: RelayError | null): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#watch.close();
-    this.#dump.close();
-    this.#seal();
-    this.#queue.end(reason);
-  }
-
-  #event(buffer: Buffer, start: number, end: number): void {
-    if (this.#ended) return;
-    if (!this.#inChunk) {
-      this.#inChunk = true;
-      // All events of a chunk are handed over within one turn: this runs behind the last of them.
-      queueMicrotask(() => this.#chunkRead());
-    }
-    try {
-      this.#reader.event(buffer, start, end);
-    } catch (error) {
-      this.end(error as RelayError);
-    }
-  }
-
-  #chunkRead(): void {
-    this.#inChunk = false;
-    if (this.#ended) return;
-    this.#watch.heard();
-    this.#seal();
-    if (this.#queue.isFull && !this.#paused) this.#listen(false);
-  }
-
-  #seal(): void {
-    const bytes = this.#reader.heldBytes;
-    const group = this.#reader.seal();
-    if (group !== null) this.#queue.push(group, bytes);
-  }
-
-  #listen(listening: boolean): void {
-    this.#paused = !listening;
-    this.#watch.listen(listening);
-    if (listening) this.#dump.resume();
-    else this.#dump.pause();
-  }
 }

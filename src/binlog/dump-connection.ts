@@ -43,6 +43,8 @@ export interface DumpOptions {
   readonly mysql: MysqlSettings;
   readonly outboxes: readonly OutboxSettings[];
   readonly from: Position;
+  /** Ask for the end of the log too (`ServerFacts.heads`). */
+  readonly withHeads: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -66,7 +68,7 @@ export class DumpConnection {
   }
 
   /** Throws a RelayError, and has closed what it opened. Nothing arrives before `start`. */
-  static async open({ mysql, from, outboxes, signal }: DumpOptions): Promise<OpenDump> {
+  static async open({ mysql, from, outboxes, withHeads, signal }: DumpOptions): Promise<OpenDump> {
     if (from.offset > MAX_OFFSET) {
       const at = formatPosition(from);
       throw fault('BINLOG_POSITION_UNUSABLE', 'halt', `cannot read from ${at}: a dump begins below 4 GiB of a file`);
@@ -86,7 +88,7 @@ export class DumpConnection {
     try {
       giveUp.throwIfAborted();
       zongji.start({ serverId: mysql.serverId, filename: from.file, position: from.offset });
-      const [facts] = await Promise.all([dump.#ask(outboxes), dump.#announce(mysql.heartbeatMs), ready]);
+      const [facts] = await Promise.all([dump.#ask(outboxes, withHeads), dump.#announce(mysql.heartbeatMs), ready]);
       return { dump, facts };
     } catch (error) {
       dump.close();
@@ -126,9 +128,9 @@ export class DumpConnection {
   }
 
   /** zongji uses both connections for one thing after the other: this is answered before it is ready. */
-  async #ask(outboxes: readonly OutboxSettings[]): Promise<ServerFacts> {
+  async #ask(outboxes: readonly OutboxSettings[], withHeads: boolean): Promise<ServerFacts> {
     if (this.#zongji.ctrlConnection === null) throw new Error('no control connection');
-    const facts = await askFacts(this.#zongji.ctrlConnection, outboxes);
+    const facts = await askFacts(this.#zongji.ctrlConnection, outboxes, withHeads);
     if (!facts.logBin) throw binlogDisabled();
     return facts;
   }

@@ -3,10 +3,14 @@ import type { Position } from '../model/position.ts';
 import { CHECKSUM_BYTES, checksumBytesOf, checksumHolds } from './checksum.ts';
 import { readHeartbeat, readHeartbeatV2, readRotate } from './control-events.ts';
 import { ARTIFICIAL_FLAG, END_AT, EventType, FLAGS_AT, HEADER_BYTES, SIZE_AT, TYPE_AT } from './event-header.ts';
+import { EventSplitter } from './event-splitter.ts';
 import type { GroupBuilder } from './group-builder.ts';
 import { u16, u32, u48 } from './little-endian.ts';
 import type { LogPosition } from './log-position.ts';
+import { inflateEvent, isCompressedRows } from './mariadb-compressed.ts';
 import { PackedReader } from './packed-reader.ts';
+import { AT_ONCE_BYTES, inflateAtOnce, readPayload, type Payload } from './payload.ts';
+import type { OutboxTable } from './outbox-table.ts';
 import type { RowsEvent } from './rows-event.ts';
 import { readStatement } from './query-event.ts';
 import type { TableRegistry } from './table-registry.ts';
@@ -32,7 +36,9 @@ export class EventReader {
   readonly #tables: TableRegistry;
   readonly #groups: GroupBuilder;
   readonly #assembler: TransactionAssembler;
+  readonly #inside = new EventSplitter((b, start, end) => this.#insideEvent(b, start, end));
   #checksumBytes = CHECKSUM_BYTES;
+  #large: Payload | null = null;
 
   constructor({ position, tables, groups, assembler }: EventReaderOptions) {
     this.#position = position;
@@ -41,20 +47,37 @@ export class EventReader {
     this.#assembler = assembler;
   }
 
-  /** Throws a RelayError; the stream is then at its end. */
-  event(buffer: Buffer, start: number, end: number): void {
+  /**
+   * Null, or a payload too large to be read at once: what comes out of it is to be handed to `inside`, then its end to
+   * `insideEnds`, before the next event. Throws a RelayError; the stream is then at its end.
+   */
+  event(buffer: Buffer, start: number, end: number): Payload | null {
     try {
       this.#event(buffer, start, end);
+      if (this.#large === null) return null;
     } catch (error) {
-      if (error instanceof RelayError) throw error;
-      const type = end > start + TYPE_AT ? buffer[start + TYPE_AT] : 'unknown';
-      throw fault(
-        'BINLOG_DECODE',
-        'retry',
-        `cannot read the event at ${this.#position.toString()} (type ${type})`,
-        error,
-      );
+      throw this.broken(error, end > start + TYPE_AT ? buffer[start + TYPE_AT] : 'unknown');
     }
+    const large = this.#large;
+    this.#large = null;
+    return large;
+  }
+
+  /** A piece of what is in a payload. Throws anything: `broken` makes it a fault. */
+  inside(piece: Buffer): void {
+    this.#inside.push(piece);
+  }
+
+  insideEnds(): void {
+    this.#inside.end();
+    if (this.#assembler.isBetween) this.#groups.reach(this.#position);
+  }
+
+  /** What is thrown when the event read last cannot be read. */
+  broken(error: unknown, type: number | string): RelayError {
+    if (error instanceof RelayError) return error;
+    const detail = `cannot read the event at ${this.#position.toString()} (type ${type})`;
+    return fault('BINLOG_DECODE', 'retry', detail, error);
   }
 
   #event(b: Buffer, start: number, end: number): void {
@@ -138,33 +161,68 @@ export class EventReader {
           `${this.#position.toString()}: the server says that it lost events here`,
         );
       case EventType.TransactionPayload:
-        throw fault(
-          'BINLOG_UNSUPPORTED',
-          'halt',
-          `${this.#position.toString()}: a compressed transaction, which may hold outbox rows; ` +
-            'binlog_transaction_compression must be OFF',
-        );
+        this.#payload(b, start, end, bodyEnd);
+        break;
+      case EventType.MariadbCompressedQuery:
+        this.#inflated(b, start, end, bodyEnd);
+        break;
       default:
-        this.#foreignFlavour(type, b, start);
+        // The other types mean nothing here.
+        if (isCompressedRows(type) && !assembler.passesOver && this.#outbox(b, start) !== null)
+          this.#inflated(b, start, end, bodyEnd);
     }
+  }
+
+  /** The events in it are no part of the file: the payload's own event moves the position. */
+  #payload(b: Buffer, start: number, end: number, bodyEnd: number): void {
+    this.#checkSum(b, start, end, bodyEnd);
+    const payload = readPayload(b, start, bodyEnd);
+    if (payload.isCompressed && payload.inflatedBytes > AT_ONCE_BYTES) {
+      this.#large = payload;
+      return;
+    }
+    this.#inside.push(payload.isCompressed ? inflateAtOnce(payload) : payload.bytes);
+    this.#inside.end();
+  }
+
+  #insideEvent(b: Buffer, start: number, end: number): void {
+    const type = b[start + TYPE_AT];
+    if (OUTSIDE.has(type)) throw new RangeError(`an event of type ${type} inside a payload`);
+    this.#take(type, b, start, end, end);
+  }
+
+  /** MariaDB's compressed events. */
+  #inflated(b: Buffer, start: number, end: number, bodyEnd: number): void {
+    this.#checkSum(b, start, end, bodyEnd);
+    const event = inflateEvent(b, start, bodyEnd);
+    this.#take(event[TYPE_AT], event, 0, event.length, event.length);
+  }
+
+  /** The outbox whose rows the event holds; null when it is about something else. */
+  #outbox(b: Buffer, start: number): OutboxTable | null {
+    const id = u48(b, start + HEADER_BYTES);
+    const table = this.#tables.outbox(id);
+    if (table !== undefined) return table;
+    if (id === NO_TABLE) return null;
+    throw new RangeError('a row event of a table that no table map named');
+  }
+
+  /** Events of a payload have none. */
+  #checkSum(b: Buffer, start: number, end: number, bodyEnd: number): void {
+    if (bodyEnd < end && !checksumHolds(b, start, end)) throw new RangeError('the checksum is wrong');
   }
 
   #rows(type: number, b: Buffer, start: number, end: number, bodyEnd: number): void {
     const assembler = this.#assembler;
-    const id = u48(b, start + HEADER_BYTES);
-    const table = this.#tables.outbox(id);
+    const table = this.#outbox(b, start);
     if (table === null) return;
-    if (table === undefined) {
-      if (id === NO_TABLE) return;
-      throw new RangeError('a row event of a table that no table map named');
-    }
     const change = CHANGES[type];
     if (change === 'partial') {
       assembler.partialRows();
       return;
     }
     if (change === 'delete' && !assembler.hasRows) return;
-    if (this.#checksumBytes > 0 && !checksumHolds(b, start, end)) throw new RangeError('the checksum is wrong');
+    this.#checkSum(b, start, end, bodyEnd);
     // Table id, flags; from version 2 on further data, whose length counts itself.
     const flagsEnd = start + HEADER_BYTES + TABLE_ID_BYTES + 2;
     const reader = new PackedReader(b, type >= EventType.WriteRows ? flagsEnd + u16(b, flagsEnd) : flagsEnd, bodyEnd);
@@ -193,20 +251,20 @@ export class EventReader {
   #heartbeat({ file, offset }: Position): void {
     if (file === this.#position.file && this.#assembler.isBetween) this.#position.advance(0, offset % 2 ** 32);
   }
-
-  /** MariaDB's compressed events; all other types mean nothing here. */
-  #foreignFlavour(type: number, b: Buffer, start: number): void {
-    const rows = type >= EventType.MariadbCompressedRowsFirst && type <= EventType.MariadbCompressedRowsLast;
-    const ours = rows && !this.#assembler.passesOver && this.#tables.outbox(u48(b, start + HEADER_BYTES)) !== null;
-    if (ours || type === EventType.MariadbCompressedQuery) {
-      throw fault(
-        'BINLOG_UNSUPPORTED',
-        'halt',
-        `${this.#position.toString()}: a compressed event; log_bin_compress must be OFF`,
-      );
-    }
-  }
 }
+
+/** What moves the position or changes how the stream is read is never inside a payload. */
+const OUTSIDE: ReadonlySet<number> = new Set([
+  EventType.Stop,
+  EventType.Rotate,
+  EventType.FormatDescription,
+  EventType.Heartbeat,
+  EventType.HeartbeatV2,
+  EventType.Gtid,
+  EventType.AnonymousGtid,
+  EventType.TaggedGtid,
+  EventType.TransactionPayload,
+]);
 
 const CHANGES: Readonly<Record<number, RowsEvent['change'] | 'partial'>> = {
   [EventType.WriteRowsV1]: 'insert',

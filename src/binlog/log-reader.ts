@@ -1,17 +1,22 @@
+import type { RelayError } from '../model/fault.ts';
 import type { Position } from '../model/position.ts';
+import type { RowCursor } from '../model/row.ts';
 import type { TransactionGroup } from '../model/source.ts';
+import { EventType } from './event-header.ts';
 import { EventReader } from './event-reader.ts';
 import { GroupBuilder } from './group-builder.ts';
+import { type LargeTransaction, type Piece, SecondRead } from './large-transaction.ts';
 import { LogPosition } from './log-position.ts';
 import type { KnownOutbox } from './outbox-table.ts';
+import type { Payload } from './payload.ts';
 import type { SourceCounters } from './source-counters.ts';
-import { TableRegistry } from './table-registry.ts';
+import { type OnDefinition, TableRegistry } from './table-registry.ts';
 import { TransactionAssembler } from './transaction-assembler.ts';
 import { TransactionCursor } from './transaction-cursor.ts';
 
 export interface LogReaderOptions {
-  /** A transaction boundary. */
-  readonly from: Position;
+  /** A transaction boundary, or the transaction to begin with: one that was too large and has committed. */
+  readonly from: Position | LargeTransaction;
   readonly outboxes: readonly KnownOutbox[];
   /** Schema of the relay's own tables. */
   readonly relaySchema: string;
@@ -19,6 +24,8 @@ export interface LogReaderOptions {
   readonly ignoreCase: boolean;
   readonly maxTransactionBytes: number;
   readonly counters: SourceCounters;
+  /** Given: nothing is read but statements that may have changed the columns of an outbox table. */
+  readonly onDefinition?: OnDefinition;
 }
 
 /** The log of one server from a position on: events in, transactions out. Pure: no socket, no clock. */
@@ -26,13 +33,23 @@ export class LogReader {
   readonly #events: EventReader;
   readonly #assembler: TransactionAssembler;
   readonly #groups: GroupBuilder;
+  readonly #cursor: TransactionCursor;
+  readonly #position: LogPosition;
+  readonly #secondRead: SecondRead | null;
 
-  constructor({ from, outboxes, relaySchema, ignoreCase, maxTransactionBytes, counters }: LogReaderOptions) {
-    const position = new LogPosition(from);
-    const tables = new TableRegistry({ outboxes, relaySchema, ignoreCase });
-    this.#groups = new GroupBuilder(position, new TransactionCursor(counters));
+  constructor(options: LogReaderOptions) {
+    const { from, outboxes, relaySchema, ignoreCase, maxTransactionBytes, counters, onDefinition = null } = options;
+    this.#secondRead = 'begin' in from ? new SecondRead(from) : null;
+    const position = new LogPosition('begin' in from ? from.begin : from);
+    this.#position = position;
+    this.#cursor = new TransactionCursor(counters);
+    const tables = new TableRegistry({ outboxes, relaySchema, ignoreCase, position, onDefinition });
+    this.#groups = new GroupBuilder(position, this.#cursor);
     const groups = this.#groups;
-    this.#assembler = new TransactionAssembler({ position, tables, groups, counters, maxTransactionBytes });
+    this.#assembler = new TransactionAssembler({
+      ...{ position, tables, groups, counters, maxTransactionBytes },
+      secondRead: this.#secondRead,
+    });
     this.#events = new EventReader({ position, tables, groups, assembler: this.#assembler });
   }
 
@@ -41,9 +58,54 @@ export class LogReader {
     return this.#groups.heldBytes;
   }
 
-  /** One event, in order. The buffer is kept. Throws a RelayError: nothing behind it can be read then. */
-  event(buffer: Buffer, start: number, end: number): void {
-    this.#events.event(buffer, start, end);
+  /** A committed transaction whose rows were too many to be kept: nothing may be handed over behind it. */
+  get large(): LargeTransaction | null {
+    return this.#assembler.large;
+  }
+
+  /** All rows of the transaction to begin with have been read. */
+  get isSecondReadWhole(): boolean {
+    return this.#secondRead?.isWhole ?? false;
+  }
+
+  /**
+   * One event, in order. The buffer is kept. Throws a RelayError: nothing behind it can be read then. Gives a payload
+   * that is too large to be read at once: what comes out of it is to be handed to `inside` before the next event.
+   */
+  event(buffer: Buffer, start: number, end: number): Payload | null {
+    return this.#events.event(buffer, start, end);
+  }
+
+  /** What comes out of a payload, cut anywhere. The buffer is kept. Throws a RelayError. */
+  inside(piece: Buffer): void {
+    try {
+      this.#events.inside(piece);
+    } catch (error) {
+      throw this.broken(error);
+    }
+  }
+
+  /** The payload has been read to its end. Throws a RelayError. */
+  insideEnds(): void {
+    try {
+      this.#events.insideEnds();
+    } catch (error) {
+      throw this.broken(error);
+    }
+  }
+
+  /** Why the payload cannot be read. */
+  broken(error: unknown): RelayError {
+    return this.#events.broken(error, EventType.TransactionPayload);
+  }
+
+  /** Rows of the transaction to begin with since the last piece; null when there are none. */
+  takePiece(): Piece | null {
+    return this.#secondRead?.take() ?? null;
+  }
+
+  rowsOf({ events }: Piece): RowCursor {
+    return this.#cursor.open(events, this.#position);
   }
 
   /** The end of a socket chunk: what it completed; null when it completed nothing. */

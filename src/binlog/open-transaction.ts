@@ -1,3 +1,4 @@
+import type { InsertRun } from './large-transaction.ts';
 import type { RowsEvent } from './rows-event.ts';
 
 /** A slice worth less than this part of the memory that it keeps alive is copied out of it. */
@@ -11,19 +12,42 @@ export class OpenTransaction {
   changed = false;
   /** Events before this one are copies, or pin little. */
   #settled = 0;
-  readonly #savepoints: { readonly name: string; readonly events: number }[] = [];
+  /** It holds more than can be kept: rows are only counted. */
+  isLarge = false;
+  /** Events of inserts in the log, those that were rolled back too. */
+  #inserts = 0;
+  #rolledBack: InsertRun[] = [];
+  readonly #savepoints: { readonly name: string; readonly events: number; readonly inserts: number }[] = [];
+
+  get hasRows(): boolean {
+    return this.isLarge || this.events.length > 0;
+  }
+
+  /** Inserts that were rolled back to a savepoint; ascending, apart from one another. */
+  get rolledBack(): readonly InsertRun[] {
+    return this.#rolledBack;
+  }
 
   add(event: RowsEvent): void {
+    if (event.change === 'insert') this.#inserts += 1;
+    else this.changed = true;
+    if (this.isLarge) return;
     this.events.push(event);
     this.bytes += event.end - event.start;
-    if (event.change !== 'insert') this.changed = true;
+  }
+
+  /** Gives up the rows. */
+  outgrow(): void {
+    this.isLarge = true;
+    this.events = [];
+    this.#settled = 0;
   }
 
   /** One of the same name is replaced. */
   savepoint(name: string): void {
     const same = this.#savepoints.findIndex((each) => each.name === name);
     if (same >= 0) this.#savepoints.splice(same, 1);
-    this.#savepoints.push({ name, events: this.events.length });
+    this.#savepoints.push({ name, events: this.events.length, inserts: this.#inserts });
   }
 
   /** False when there is no such savepoint. The savepoint itself stays. */
@@ -31,7 +55,11 @@ export class OpenTransaction {
     const at = this.#savepoints.findLastIndex((each) => each.name === name);
     if (at < 0) return false;
     this.#savepoints.length = at + 1;
-    this.events.length = this.#savepoints[at].events;
+    const { events, inserts } = this.#savepoints[at];
+    while ((this.#rolledBack.at(-1)?.from ?? -1) >= inserts) this.#rolledBack.pop();
+    if (this.#inserts > inserts) this.#rolledBack.push({ from: inserts, to: this.#inserts });
+    if (this.isLarge) return true;
+    this.events.length = events;
     this.#settled = Math.min(this.#settled, this.events.length);
     this.bytes = this.events.reduce((sum, { start, end }) => sum + end - start, 0);
     return true;
@@ -48,6 +76,9 @@ export class OpenTransaction {
     if (this.events.length > 0) this.events = [];
     this.bytes = 0;
     this.changed = false;
+    this.isLarge = false;
+    this.#inserts = 0;
+    if (this.#rolledBack.length > 0) this.#rolledBack = [];
     this.#settled = 0;
     if (this.#savepoints.length > 0) this.#savepoints.length = 0;
   }

@@ -1,9 +1,18 @@
 import { fault } from '../model/fault.ts';
+import { comparePositions, formatPosition, type Position } from '../model/position.ts';
 import type { OutboxSettings } from '../model/settings.ts';
 import { isSelfDescribing, nameColumns } from './named-columns.ts';
 import { layOut, planFor, type Layout, type RowPlan } from './row-plan.ts';
 import { fits, type TableDefinition } from './table-definition.ts';
 import { readTableMap, type TableMap } from './table-map.ts';
+
+/** What was found by reading ahead, from where the stream begins: is the definition that of the log's rows? */
+export interface LookedAhead {
+  /** As far as was read, and the definition with it: a statement behind it makes the definition stale. */
+  readonly upTo: Position;
+  /** Behind the last statement that may have changed the columns: the definition holds from there on. Null: all along. */
+  readonly changedAt: Position | null;
+}
 
 /** A configured outbox table, with what was asked about it before the stream began. */
 export interface KnownOutbox {
@@ -11,9 +20,9 @@ export interface KnownOutbox {
   readonly settings: OutboxSettings;
   /** Null when the server shows no such table. */
   readonly definition: TableDefinition | null;
-  /** When that was asked, by the server's clock. */
-  readonly askedAtSeconds: number;
-  /** A statement of the log may have changed the columns since it was asked. */
+  /** Null: not looked for. Only columns without names need it. */
+  readonly lookedAhead: LookedAhead | null;
+  /** A statement behind what was looked at may have changed the columns. */
   definitionIsStale: boolean;
 }
 
@@ -21,14 +30,16 @@ export interface KnownOutbox {
 export class OutboxTable {
   readonly #known: KnownOutbox;
   readonly #map: TableMap;
+  readonly #at: Position;
   readonly #seconds: number;
   #layout: Layout | null = null;
   #full: RowPlan | null = null;
   readonly #partial = new Map<string, RowPlan>();
 
-  /** `start` and `bodyEnd`: a TABLE_MAP event of the time `seconds`. Throws a RangeError when it cannot be read. */
-  constructor(known: KnownOutbox, buffer: Buffer, start: number, bodyEnd: number, seconds: number) {
+  /** `start` and `bodyEnd`: a TABLE_MAP event, at `at`, of the time `seconds`. Throws a RangeError when it cannot be read. */
+  constructor(known: KnownOutbox, buffer: Buffer, start: number, bodyEnd: number, at: Position, seconds: number) {
     this.#known = known;
+    this.#at = at;
     this.#map = readTableMap(buffer, start, bodyEnd);
     this.#seconds = seconds;
   }
@@ -56,26 +67,49 @@ export class OutboxTable {
   }
 
   #layOut(): Layout {
-    const { index, settings, definition, definitionIsStale } = this.#known;
-    if (!isSelfDescribing(this.#map)) this.#checkDefinition(definition, definitionIsStale);
+    const { index, settings, definition } = this.#known;
+    if (!isSelfDescribing(this.#map)) this.#checkDefinition();
     return layOut(index, settings, nameColumns(this.#map, definition));
   }
 
-  /** Columns without names are those of the definition only if nothing has changed since the event. */
-  #checkDefinition(definition: TableDefinition | null, isStale: boolean): void {
+  /**
+   * Columns without names are those of the definition only if nothing has changed them in between. That two of one
+   * type were swapped cannot be seen in the rows: what is not sure is not read.
+   */
+  #checkDefinition(): void {
+    const { definition, lookedAhead, definitionIsStale } = this.#known;
+    if (lookedAhead === null) {
+      throw fault(
+        'MYSQL_SCHEMA',
+        'retry',
+        `the log does not name the columns of ${this.name}: it is read ahead for statements that changed them`,
+      );
+    }
     // The next stream asks again, and begins behind the statement.
-    if (isStale)
+    if (definitionIsStale)
       throw fault('MYSQL_SCHEMA', 'retry', `${this.name} may have other columns now: they are asked for again`);
+    const at = formatPosition(this.#at);
     if (definition === null) {
-      throw fault('MYSQL_SCHEMA', 'halt', `${this.name} is in the log but not visible to this user: ${NAMELESS}`);
+      throw fault(
+        'MYSQL_SCHEMA',
+        'halt',
+        `${at}: ${this.name} is in the log but not visible to this user: ${NAMELESS}`,
+      );
+    }
+    const { changedAt } = lookedAhead;
+    if (changedAt !== null && comparePositions(this.#at, changedAt) < 0) {
+      const by = `may have changed since, by the statement that ends at ${formatPosition(changedAt)}`;
+      throw fault('BINLOG_UNSUPPORTED', 'halt', `${at}: the columns of ${this.name} ${by}: ${NAMELESS}`);
     }
     if (this.#seconds < definition.createdAtSeconds || !fits(definition, this.#map)) {
-      throw fault('BINLOG_UNSUPPORTED', 'halt', `the columns of ${this.name} have changed since: ${NAMELESS}`);
+      throw fault('BINLOG_UNSUPPORTED', 'halt', `${at}: the columns of ${this.name} have changed since: ${NAMELESS}`);
     }
   }
 }
 
-const NAMELESS = 'the log does not name its columns (SET PERSIST binlog_row_metadata = FULL makes it do so)';
+const NAMELESS =
+  'the log does not name its columns (SET GLOBAL binlog_row_metadata = FULL makes it do so from then on); ' +
+  'docs/fidelity.md says how to go on';
 
 function holdsAll(b: Buffer, at: number, columns: number): boolean {
   let left = columns;

@@ -1,5 +1,6 @@
 import type { Connection } from 'mysql2';
 import { z } from 'zod';
+import type { Position } from '../model/position.ts';
 import type { OutboxSettings } from '../model/settings.ts';
 import type { KnownOutbox } from './outbox-table.ts';
 import type { TableDefinition } from './table-definition.ts';
@@ -9,24 +10,32 @@ export interface ServerFacts {
   readonly logBin: boolean;
   readonly ignoreCase: boolean;
   readonly outboxes: readonly KnownOutbox[];
+  /** The end of the log before and after the definitions were read; null when it was not asked for. */
+  readonly heads: { readonly before: Position; readonly after: Position } | null;
 }
 
-const VARIABLES =
-  'SELECT @@GLOBAL.log_bin AS logBin, @@GLOBAL.lower_case_table_names AS nameCase, UNIX_TIMESTAMP() AS nowSeconds';
+const VARIABLES = 'SELECT @@GLOBAL.log_bin AS logBin, @@GLOBAL.lower_case_table_names AS nameCase';
+
+/** The last one is the end of the log: the one statement for it that every version takes. */
+const LOGS = 'SHOW BINARY LOGS';
+
+/** A statement in the log may not be done yet; this waits for the table until it is. */
+const OPEN_TABLE = 'SELECT 1 FROM ??.?? LIMIT 0';
 
 /** Without ORDER BY the server gives columns in whatever order suits it (C5). */
 const COLUMNS = `
   SELECT c.TABLE_SCHEMA AS tableSchema, c.TABLE_NAME AS tableName, c.COLUMN_NAME AS name, c.DATA_TYPE AS dataType,
          c.COLUMN_TYPE AS columnType, c.CHARACTER_SET_NAME AS characterSet,
+         c.CHARACTER_OCTET_LENGTH AS octetLength,
          UNIX_TIMESTAMP(t.CREATE_TIME) AS createdAtSeconds
   FROM information_schema.COLUMNS c
   JOIN information_schema.TABLES t ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME
   WHERE (c.TABLE_SCHEMA, c.TABLE_NAME) IN (?)
   ORDER BY c.TABLE_SCHEMA, c.TABLE_NAME, c.ORDINAL_POSITION`;
 
-const Variables = z.tuple([
-  z.object({ logBin: z.coerce.number(), nameCase: z.coerce.number(), nowSeconds: z.coerce.number() }),
-]);
+const Variables = z.tuple([z.object({ logBin: z.coerce.number(), nameCase: z.coerce.number() })]);
+
+const Logs = z.array(z.object({ Log_name: z.string(), File_size: z.coerce.number() })).min(1);
 
 const Columns = z.array(
   z.object({
@@ -36,16 +45,33 @@ const Columns = z.array(
     dataType: z.string().transform((type) => type.toLowerCase()),
     columnType: z.string(),
     characterSet: z.string().nullable(),
+    octetLength: z.coerce.number().nullable(),
     createdAtSeconds: z.coerce.number(),
   }),
 );
 
-/** Queues the questions on `connection`, behind what is queued there already. Rejects with the driver's error. */
-export async function askFacts(connection: Connection, outboxes: readonly OutboxSettings[]): Promise<ServerFacts> {
-  const tables = outboxes.map(({ schema, table }) => [schema, table]);
-  const answers = await Promise.all([ask(connection, VARIABLES, []), ask(connection, COLUMNS, [tables])]);
-  const [{ logBin, nameCase, nowSeconds }] = Variables.parse(answers[0]);
-  const columns = Columns.parse(answers[1]);
+/**
+ * Queues the questions on `connection`, behind what is queued there already. `withHeads`: the definitions can be
+ * placed in the log. Rejects with the driver's error.
+ */
+export async function askFacts(
+  connection: Connection,
+  outboxes: readonly OutboxSettings[],
+  withHeads: boolean,
+): Promise<ServerFacts> {
+  const names = outboxes.map(({ schema, table }) => [schema, table]);
+  const askLogs = () => (withHeads ? ask(connection, LOGS, []) : null);
+  const open = (name: readonly string[]) => ask(connection, OPEN_TABLE, name).catch(() => null); // it may be gone
+  const answers = await Promise.all([
+    ask(connection, VARIABLES, []),
+    askLogs(),
+    withHeads ? Promise.all(names.map(open)) : null,
+    ask(connection, COLUMNS, [names]),
+    askLogs(),
+  ]);
+  const [{ logBin, nameCase }] = Variables.parse(answers[0]);
+  const heads = withHeads ? { before: headOf(answers[1]), after: headOf(answers[4]) } : null;
+  const columns = Columns.parse(answers[3]);
   const ignoreCase = nameCase !== 0;
   const key = (name: string) => (ignoreCase ? name.toLowerCase() : name);
   const definitionOf = ({ schema, table }: OutboxSettings): TableDefinition | null => {
@@ -59,15 +85,21 @@ export async function askFacts(connection: Connection, outboxes: readonly Outbox
       index,
       settings,
       definition: definitionOf(settings),
-      askedAtSeconds: nowSeconds,
+      lookedAhead: null,
       definitionIsStale: false,
     })),
+    heads,
   };
 }
 
-function ask(connection: Connection, sql: string, values: unknown[]): Promise<unknown> {
+function headOf(logs: unknown): Position {
+  const { Log_name: file, File_size: offset } = Logs.parse(logs).at(-1)!;
+  return { file, offset };
+}
+
+function ask(connection: Connection, sql: string, values: readonly unknown[]): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    connection.query(sql, values, (error, rows) => {
+    connection.query(sql, [...values], (error, rows) => {
       if (error === null) resolve(rows);
       else reject(error);
     });

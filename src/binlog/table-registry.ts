@@ -1,5 +1,7 @@
+import { comparePositions, type Position } from '../model/position.ts';
 import { HEADER_BYTES } from './event-header.ts';
 import { u48 } from './little-endian.ts';
+import type { LogPosition } from './log-position.ts';
 import { OutboxTable, type KnownOutbox } from './outbox-table.ts';
 import { meansFor, type TextMeans } from './statement-text.ts';
 import { TABLE_NAMES_AT } from './table-map.ts';
@@ -28,7 +30,14 @@ export interface RegistryOptions {
   readonly relaySchema: string;
   /** The server compares names without regard to case (`lower_case_table_names` is not 0). */
   readonly ignoreCase: boolean;
+  /** Of the event that is being handed over. */
+  readonly position: LogPosition;
+  /** Given: the log is only looked at for this, statements that may have changed the columns of an outbox table. */
+  readonly onDefinition: OnDefinition | null;
 }
+
+/** `outbox`: its index; `end`: behind the statement. */
+export type OnDefinition = (outbox: number, end: Position) => void;
 
 /** Tables by the number that the server gave them: the newest TABLE_MAP of a number counts. */
 export class TableRegistry {
@@ -60,16 +69,27 @@ export class TableRegistry {
     this.#byId.clear();
   }
 
-  /** What a statement of the time `seconds` may have done to any of the outbox tables: the gravest. */
-  meaning(text: string, schema: string, seconds: number): TextMeans {
+  /** What a statement may have done to any of the outbox tables: the gravest. */
+  meaning(text: string, schema: string): TextMeans {
     let gravest: TextMeans = 'nothing';
     for (const outbox of this.#options.outboxes) {
       const { schema: own, table } = outbox.settings;
       const means = meansFor(text, schema, { schema: own, name: table });
-      if (means === 'definition' && seconds >= outbox.askedAtSeconds) outbox.definitionIsStale = true;
+      if (means === 'definition') this.#changed(outbox);
       if (GRAVITY[means] > GRAVITY[gravest]) gravest = means;
     }
-    return gravest;
+    return this.#options.onDefinition === null ? gravest : 'nothing';
+  }
+
+  #changed(outbox: KnownOutbox): void {
+    const { position, onDefinition } = this.#options;
+    const { file, offset } = position;
+    if (onDefinition !== null) onDefinition(outbox.index, { file, offset });
+    else if (outbox.lookedAhead !== null && comparePositions({ file, offset }, outbox.lookedAhead.upTo) > 0) {
+      outbox.definitionIsStale = true;
+      // What was worked out for a number holds no more, should the number live on.
+      this.forget();
+    }
   }
 
   #read(buffer: Buffer, start: number, bodyEnd: number, seconds: number): Entry {
@@ -82,10 +102,11 @@ export class TableRegistry {
     const known = this.#options.outboxes.find(
       ({ settings }) => this.#same(settings.schema, schemaName) && this.#same(settings.table, tableName),
     );
-    if (known === undefined) {
+    if (known === undefined || this.#options.onDefinition !== null) {
       return { kind: this.#kindOf(schemaName, tableName), bytes: copy(buffer, at, end), outbox: null };
     }
-    const outbox = new OutboxTable(known, buffer, start, bodyEnd, seconds);
+    const { file, offset } = this.#options.position;
+    const outbox = new OutboxTable(known, buffer, start, bodyEnd, { file, offset }, seconds);
     return { kind: TableKind.Outbox, bytes: copy(buffer, at, bodyEnd), outbox };
   }
 

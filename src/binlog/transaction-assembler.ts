@@ -2,6 +2,8 @@ import { fault, type RelayError } from '../model/fault.ts';
 import { fold } from './fold.ts';
 import type { GroupBuilder } from './group-builder.ts';
 import { GroupStart } from './gtid-event.ts';
+import { InsertedIds } from './inserted-ids.ts';
+import type { LargeTransaction, SecondRead } from './large-transaction.ts';
 import type { LogPosition } from './log-position.ts';
 import { OpenTransaction } from './open-transaction.ts';
 import type { Statement } from './query-event.ts';
@@ -14,8 +16,9 @@ import { TableKind, type TableRegistry } from './table-registry.ts';
  * - between: no transaction is open; a stream may begin here
  * - opened: its GTID has been seen, its first statement not
  * - inside: its statements and rows follow until a commit event
+ * - over: it was too large to be kept and has committed; what is behind it is not read here
  */
-type State = 'between' | 'opened' | 'inside';
+type State = 'between' | 'opened' | 'inside' | 'over';
 
 export interface AssemblerOptions {
   /** Of the event that is being handed over. */
@@ -24,6 +27,8 @@ export interface AssemblerOptions {
   readonly groups: GroupBuilder;
   readonly counters: SourceCounters;
   readonly maxTransactionBytes: number;
+  /** Of the transaction that the stream begins with; null for a stream that begins anywhere. */
+  readonly secondRead: SecondRead | null;
 }
 
 /**
@@ -44,10 +49,15 @@ export class TransactionAssembler {
   /** Our own transaction: all of it is passed over. */
   #own = false;
   #sawTable = false;
-  /** It touched something else than `cdc_relay_%` tables. */
+  /** It touched something else than `cdc_relay_%` tables; what our own goes on to touch is not looked at. */
   #foreign = false;
+  #secondRead: SecondRead | null;
+  /** Of a transaction that is too large. */
+  #ids = new InsertedIds();
+  #large: LargeTransaction | null = null;
 
-  constructor({ position, tables, groups, counters, maxTransactionBytes }: AssemblerOptions) {
+  constructor({ position, tables, groups, counters, maxTransactionBytes, secondRead }: AssemblerOptions) {
+    this.#secondRead = secondRead;
     this.#position = position;
     this.#tables = tables;
     this.#groups = groups;
@@ -64,8 +74,14 @@ export class TransactionAssembler {
     return this.#own;
   }
 
+  /** Of this stream to keep: none in a second read. */
   get hasRows(): boolean {
-    return this.#open.events.length > 0;
+    return this.#open.hasRows;
+  }
+
+  /** A transaction that has committed and whose rows were not kept; the stream ends here. */
+  get large(): LargeTransaction | null {
+    return this.#large;
   }
 
   /** A GTID event; the caller has it read into what this gives. */
@@ -105,7 +121,7 @@ export class TransactionAssembler {
         }
         return;
       case 'other':
-        this.#text(statement.text, statement.schema, seconds);
+        this.#text(statement.text, statement.schema);
         if (this.#state === 'between') this.#start().none(seconds);
         this.#foreign = true;
         if (this.#state === 'opened') this.commit();
@@ -121,6 +137,10 @@ export class TransactionAssembler {
 
   /** Row images of an outbox table. */
   rows(event: RowsEvent): void {
+    if (this.#secondRead !== null) {
+      this.#secondRead.rows(event, this.#group);
+      return;
+    }
     const open = this.#open;
     if (event.change === 'insert') {
       if (event.plan.missing !== null) {
@@ -134,15 +154,25 @@ export class TransactionAssembler {
       if (event.change === 'update' && event.before?.holdsId === true) fold([event], this.#folder, this.#counters);
       return;
     }
+    if (open.isLarge) this.#follow(event);
     open.add(event);
-    if (open.bytes > this.#maxBytes) {
+    if (open.isLarge || open.bytes <= this.#maxBytes) return;
+    this.#ids = new InsertedIds();
+    for (const each of open.events) this.#follow(each);
+    open.outgrow();
+  }
+
+  /** Rows that are not kept: those of a second read cannot be folded. */
+  #follow(event: RowsEvent): void {
+    if (!this.#ids.follow(event)) {
       throw fault(
         'BINLOG_TRANSACTION_TOO_LARGE',
         'halt',
         `the transaction at ${this.#position.file}:${this.#begin} holds more than ${this.#maxBytes} bytes of outbox rows ` +
-          '(relay.maxTransactionBytes)',
+          'and changes rows that it inserted: relay.maxTransactionBytes must be larger than it is',
       );
     }
+    if (event.before?.holdsId === true) fold([event], this.#folder, this.#counters);
   }
 
   /** Partial updates (JSON differences) of an outbox table: of no interest unless they are about rows just inserted. */
@@ -165,17 +195,30 @@ export class TransactionAssembler {
   /** A commit event; of nothing when no transaction is open. */
   commit(): void {
     if (this.#state === 'between') return;
+    if (this.#open.isLarge) {
+      this.#large = this.#largeOne();
+      this.#state = 'over';
+      return;
+    }
     this.#state = 'between';
+    if (this.#secondRead !== null) {
+      this.#secondRead.committed(this.#position.offset);
+      this.#secondRead = null;
+      this.#own = false;
+      return;
+    }
     const { changed, bytes } = this.#open;
     let events = this.#open.take();
     if (changed) events = fold(events, this.#folder, this.#counters);
     if (events.length > 0) this.#groups.commit(this.#group, events, bytes, this.#position);
-    else this.#groups.skip(this.#group, this.#foreign && !this.#own ? this.#position.offset - this.#begin : 0);
+    else this.#groups.skip(this.#group, this.#foreign ? this.#position.offset - this.#begin : 0);
     this.#own = false;
   }
 
   /** The log breaks off inside a transaction (the server crashed there): it was rolled back. */
   breakOff(): void {
+    if (this.#secondRead !== null && this.#state !== 'between')
+      throw new RangeError('the log breaks off behind a commit');
     this.#open.clear();
     this.#own = false;
     this.#state = 'between';
@@ -184,6 +227,13 @@ export class TransactionAssembler {
   /** The end of a socket chunk. */
   settle(): void {
     this.#open.settle();
+  }
+
+  #largeOne(): LargeTransaction {
+    const { file, offset } = this.#position;
+    const { sid, gno, commitMicros } = this.#group;
+    const rolledBack = this.#open.rolledBack;
+    return { begin: { file, offset: this.#begin }, end: { file, offset }, sid, gno, commitMicros, rolledBack };
   }
 
   #enter(seconds: number): void {
@@ -200,8 +250,8 @@ export class TransactionAssembler {
     return this.#group;
   }
 
-  #text(text: string, schema: string, seconds: number): void {
-    const meaning = this.#tables.meaning(text, schema, seconds);
+  #text(text: string, schema: string): void {
+    const meaning = this.#tables.meaning(text, schema);
     if (meaning === 'inserts' || (meaning === 'changes' && this.hasRows)) {
       throw this.#unsupported(
         'a statement about an outbox table is in the log as text',

@@ -11,6 +11,7 @@ import type { SourceCounters } from './source-counters.ts';
 export class CommittedTransaction implements Transaction {
   readonly commitMicros: number;
   readonly skipped: readonly GtidRun[];
+  readonly pieces = null;
   readonly events: readonly RowsEvent[];
   readonly #cursor: TransactionCursor;
   readonly #file: string;
@@ -45,7 +46,7 @@ export class CommittedTransaction implements Transaction {
   }
 
   rows(): RowCursor {
-    return this.#cursor.open(this);
+    return this.#cursor.open(this.events, this.end);
   }
 }
 
@@ -54,7 +55,8 @@ export class TransactionCursor implements RowCursor {
   readonly row: OutboxRow;
   readonly #reader = new RowReader();
   readonly #counters: SourceCounters;
-  #transaction: CommittedTransaction | null = null;
+  #events: readonly RowsEvent[] = [];
+  #where: Position | null = null;
   #event = 0;
   #at = 0;
   #end = 0;
@@ -64,8 +66,10 @@ export class TransactionCursor implements RowCursor {
     this.row = this.#reader.row;
   }
 
-  open(transaction: CommittedTransaction): this {
-    this.#transaction = transaction;
+  /** `where` is for messages: the end of the transaction, or how far it has been read. */
+  open(events: readonly RowsEvent[], where: Position): this {
+    this.#events = events;
+    this.#where = where;
     this.#event = -1;
     this.#at = 0;
     this.#end = 0;
@@ -74,9 +78,7 @@ export class TransactionCursor implements RowCursor {
 
   /** Throws a RelayError when the log holds something else than its table map says. */
   next(): boolean {
-    const transaction = this.#transaction;
-    if (transaction === null) return false;
-    const { events } = transaction;
+    const events = this.#events;
     for (;;) {
       while (this.#at >= this.#end) {
         if (this.#event + 1 >= events.length) return false;
@@ -88,7 +90,7 @@ export class TransactionCursor implements RowCursor {
       try {
         this.#at = this.#reader.read(plan, buffer, this.#at, this.#end, seconds);
       } catch (error) {
-        throw this.#broken(error, transaction);
+        throw this.#broken(error);
       }
       if (this.#reader.verdict === Verdict.Deliver) return true;
       if (this.#reader.verdict === Verdict.Delayed) this.#counters.delayed += 1;
@@ -96,8 +98,9 @@ export class TransactionCursor implements RowCursor {
     }
   }
 
-  #broken(error: unknown, transaction: CommittedTransaction): RelayError {
-    const where = formatPosition(transaction.end);
-    return fault('BINLOG_DECODE', 'retry', `cannot read the rows of the transaction that ends at ${where}`, error);
+  /** Rows of the transaction may be out by now, and its bytes are what their checksum says: not to be tried again. */
+  #broken(error: unknown): RelayError {
+    const where = this.#where === null ? '' : ` that was read up to ${formatPosition(this.#where)}`;
+    return fault('BINLOG_DECODE', 'halt', `cannot read the rows of the transaction${where}`, error);
   }
 }

@@ -13,8 +13,18 @@ export interface Transaction {
   readonly commitMicros: number;
   /** GTIDs of the transactions between the previous one handed on and this one: nothing in them was for us. */
   readonly skipped: readonly GtidRun[];
-  /** The rows in statement order. One cursor is open at a time: opening the next ends the one before. */
+  /**
+   * The rows in statement order. One cursor is open at a time: opening the next ends the one before. Not for a
+   * transaction that comes in pieces.
+   */
   rows(): RowCursor;
+  /**
+   * Null but for a transaction whose rows are too many to be held: they are read again as they are asked for, a cursor
+   * for each piece, in order. To be asked for once, and to the end, before the next group. Throws a RelayError when
+   * they cannot be read to their end (`STOPPED` when `signal` is aborted): what was routed is then half a transaction.
+   * The stream's own signal does not end them.
+   */
+  readonly pieces: ((signal: AbortSignal) => AsyncIterable<RowCursor>) | null;
 }
 
 /** What one read from the socket gave. */

@@ -9,6 +9,7 @@ import type { Log } from '../model/log.ts';
 import type { Checkpoint } from '../model/position.ts';
 import type { Publisher } from '../model/publisher.ts';
 import { type Field, Form } from '../model/row.ts';
+import type { RowCursor } from '../model/row.ts';
 import type { Transaction, TransactionGroup } from '../model/source.ts';
 import type { Flusher } from './flusher.ts';
 import type { LaneSender } from './lane-sender.ts';
@@ -37,6 +38,8 @@ export class Router {
   readonly #topics = new TopicIndex();
   readonly #touched = new Set<Lane>();
   #routedThrough: Checkpoint;
+  /** Rows of a transaction have gone into lanes, and not all of it. */
+  isInside = false;
   routedRows = 0;
 
   constructor(deps: RouterDeps) {
@@ -59,14 +62,42 @@ export class Router {
     this.#routedThrough = { ...this.#routedThrough, position: group.reached };
     this.#kickTouched();
     if (group.worthSaving) flusher.wake();
-    while (flusher.isBehind && !signal.aborted) await flusher.flushed();
+    await this.#caughtUp(signal);
   }
 
   async #routeTransaction(transaction: Transaction, signal: AbortSignal): Promise<boolean> {
     const { window } = this.#deps;
     const number = window.open(transaction);
-    const commitMs = Math.floor(transaction.commitMicros / 1000);
-    const cursor = transaction.rows();
+    this.isInside = true;
+    const { pieces } = transaction;
+    if (pieces === null) {
+      if (!(await this.#routeRows(transaction, transaction.rows(), number, signal))) return false;
+    } else {
+      for await (const rows of pieces.call(transaction, signal)) {
+        if (!(await this.#routeRows(transaction, rows, number, signal))) return false;
+        this.#kickTouched();
+        await this.#caughtUp(signal);
+      }
+    }
+    this.isInside = false;
+    window.routed(number);
+    this.#routedThrough = {
+      position: transaction.end,
+      gtidSet: null,
+      lastGtid: null,
+      lastCommitMicros: transaction.commitMicros,
+    };
+    return true;
+  }
+
+  async #routeRows(
+    { commitMicros }: Transaction,
+    cursor: RowCursor,
+    number: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { window } = this.#deps;
+    const commitMs = Math.floor(commitMicros / 1000);
     const { row } = cursor;
     while (cursor.next()) {
       const topic = this.#topics.find(row.topic) ?? (await this.#newTopic(row.topic, signal));
@@ -82,14 +113,12 @@ export class Router {
       this.#touched.add(lane);
       this.routedRows++;
     }
-    window.routed(number);
-    this.#routedThrough = {
-      position: transaction.end,
-      gtidSet: null,
-      lastGtid: null,
-      lastCommitMicros: transaction.commitMicros,
-    };
     return true;
+  }
+
+  async #caughtUp(signal: AbortSignal): Promise<void> {
+    const { flusher } = this.#deps;
+    while (flusher.isBehind && !signal.aborted) await flusher.flushed();
   }
 
   #kickTouched(): void {

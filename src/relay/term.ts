@@ -130,6 +130,12 @@ export class Term {
           this.#end({ ...fault, disposition: 'halt' });
           return;
         }
+        if (this.#router.isInside) {
+          // Its rows so far count for a transaction that will never be whole: the next term begins before it.
+          log.warn('tail-lost', { code: fault.code, detail: fault.detail, resumeAt });
+          this.#end({ ...fault, disposition: 'renew' });
+          return;
+        }
         if (fault.code === 'BINLOG_DECODE') unreadableAt = resumeAt;
         log.warn('tail-lost', { code: fault.code, detail: fault.detail, resumeAt });
         await pause(clock, backOffMs(STREAM_BACK_OFF, Math.max(tries, 1), Math.random()), signal);

@@ -57,7 +57,8 @@ class Reading implements AsyncDisposable {
   async #read(source: BinlogSource, from: Position): Promise<void> {
     try {
       for await (const group of source.stream(checkpointAt(from), this.#abort.signal)) {
-        for (const transaction of group.transactions) this.keys.push(...plain(transaction).rows.map(({ key }) => key));
+        for (const transaction of group.transactions)
+          this.keys.push(...(await plain(transaction)).rows.map(({ key }) => key));
         await this.#gate.promise;
       }
       this.returned = true;

@@ -273,7 +273,6 @@ async function nextSecond(): Promise<void> {
 describe('what a server can write and the relay cannot handle yet', () => {
   it.each<[string, string[], RegExp]>([
     ['A7 an insert as text', ["SET SESSION binlog_format = 'STATEMENT'", insertOf('bad')], /as text/],
-    ['C1 a compressed transaction', ['SET SESSION binlog_transaction_compression = ON', insertOf('bad')], /compressed/],
     ['C3 a minimal row image', ["SET SESSION binlog_row_image = 'MINIMAL'", insertOf('bad')], /binlog_row_image/],
     [
       'C3 a row changed in a minimal image',

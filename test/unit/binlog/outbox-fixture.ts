@@ -1,4 +1,6 @@
+import type { LargeTransaction } from '../../../src/binlog/large-transaction.ts';
 import { LogReader } from '../../../src/binlog/log-reader.ts';
+import type { LookedAhead } from '../../../src/binlog/outbox-table.ts';
 import { newCounters, type SourceCounters } from '../../../src/binlog/source-counters.ts';
 import type { TableDefinition } from '../../../src/binlog/table-definition.ts';
 import type { Position } from '../../../src/model/position.ts';
@@ -75,12 +77,14 @@ export function outboxRow(id: number | bigint, values: OutboxValues = {}): TestR
   return [u64(id), varchar(topic), varchar(key), blob(value), varchar(idempotencyKey, 1), Buffer.of(status)];
 }
 
+const START: Position = { file: 'binlog.000001', offset: 4 };
+
 export interface ReaderParts {
-  readonly from?: Position;
+  readonly from?: Position | LargeTransaction;
   readonly topic?: TopicRule;
   readonly columns?: Partial<OutboxColumns>;
   readonly definition?: TableDefinition | null;
-  readonly askedAtSeconds?: number;
+  readonly lookedAhead?: LookedAhead | null;
   readonly ignoreCase?: boolean;
   readonly maxTransactionBytes?: number;
   readonly counters?: SourceCounters;
@@ -90,13 +94,13 @@ export function readerOf(parts: ReaderParts = {}): LogReader {
   const columns = { ...COLUMNS, ...parts.columns };
   const settings = { ...SETTINGS, columns, topic: parts.topic ?? SETTINGS.topic };
   return new LogReader({
-    from: parts.from ?? { file: 'binlog.000001', offset: 4 },
+    from: parts.from ?? START,
     outboxes: [
       {
         index: 0,
         settings,
         definition: parts.definition ?? null,
-        askedAtSeconds: parts.askedAtSeconds ?? 0,
+        lookedAhead: parts.lookedAhead === undefined ? { upTo: START, changedAt: null } : parts.lookedAhead,
         definitionIsStale: false,
       },
     ],

@@ -86,7 +86,14 @@ class World {
   route({ end, ids }: Logged, valueBytes: number): void {
     if (this.blocked) return;
     const gno = this.gnoAt(end);
-    const transaction = { end: at(end), gtid: { sid: SID, gno }, commitMicros: end, skipped: [], rows: notRead };
+    const transaction = {
+      end: at(end),
+      gtid: { sid: SID, gno },
+      commitMicros: end,
+      skipped: [],
+      rows: notRead,
+      pieces: null,
+    };
     const number = this.window.open(transaction);
     for (const id of ids) {
       if (!this.lanes[id % LANES].append(madeRow(id, `k${id}`, valueBytes), number, id)) {
