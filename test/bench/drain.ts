@@ -6,8 +6,7 @@ import { cpuMs } from './cpu-ms.ts';
 import { readBack } from './read-back.ts';
 import {
   AGGREGATES,
-  binlogEnd,
-  checkpointReaches,
+  checkpointReachesEnd,
   DATABASE,
   MYSQL,
   openStand,
@@ -15,7 +14,6 @@ import {
   type StandOptions,
 } from './stand.ts';
 
-const FLUSH_WITHIN_MS = 60_000;
 const FIRST_ROWS = 10;
 
 export interface DrainOptions extends StandOptions {
@@ -34,13 +32,12 @@ export async function drain(options: DrainOptions): Promise<Record<string, unkno
   const place = { host, port, user, password, database: DATABASE };
   const first = await stand.startRelay();
   await loadBacklog(connection, place, 0, FIRST_ROWS, FIRST_ROWS);
-  await checkpointReaches(connection, await binlogEnd(connection), FLUSH_WITHIN_MS);
+  await checkpointReachesEnd(connection, first);
   await stopSoftly(first);
 
   const loadedFrom = performance.now();
   await loadBacklog(connection, place, FIRST_ROWS, rows, perTransaction);
   say(`loaded ${rows} rows in ${Math.round(performance.now() - loadedFrom)} ms`);
-  const end = await binlogEnd(connection);
 
   const admin = client.admin();
   await admin.connect();
@@ -48,7 +45,7 @@ export async function drain(options: DrainOptions): Promise<Record<string, unkno
   const launchedMs = performance.now();
   const relay = await stand.launchRelay();
   const { firstMs, firstCount, lastMs } = await watchArrivals(admin, relay, before, rows);
-  await checkpointReaches(connection, end, FLUSH_WITHIN_MS);
+  await checkpointReachesEnd(connection, relay);
   const settledMs = performance.now();
   const figures = { peakRssBytes: relay.peakRssBytes(), cpuMs: await cpuMs(relay.pid) };
   await stopSoftly(relay);

@@ -3,13 +3,12 @@ import type { Connection } from 'mysql2/promise';
 import { stopSoftly } from '../stack/one-outbox.ts';
 import { loadBacklog } from './backlog.ts';
 import { cpuMs } from './cpu-ms.ts';
-import { binlogEnd, checkpointReaches, DATABASE, MYSQL, openStand, type StandOptions } from './stand.ts';
+import { binlogEnd, checkpointReachesEnd, DATABASE, MYSQL, openStand, type StandOptions } from './stand.ts';
 
 /** Rows that flow before the rest: an idle relay is one that has worked. */
 const ROWS = 1_000;
 /** After the last checkpoint: timers and garbage of the work run out. */
 const SETTLE_MS = 3_000;
-const FLUSH_WITHIN_MS = 30_000;
 
 /** What a relay without work costs. */
 export async function idle(options: StandOptions & { readonly seconds: number }): Promise<Record<string, unknown>> {
@@ -19,7 +18,7 @@ export async function idle(options: StandOptions & { readonly seconds: number })
   const relay = await stand.startRelay();
   const { host, port, user, password } = mysql;
   await loadBacklog(connection, { host, port, user, password, database: DATABASE }, 0, ROWS, 10);
-  await checkpointReaches(connection, await binlogEnd(connection), FLUSH_WITHIN_MS);
+  await checkpointReachesEnd(connection, relay);
   await sleep(SETTLE_MS);
 
   const before = await observe(connection, relay.pid);

@@ -16,6 +16,8 @@ export const AGGREGATES = 1_000;
 
 /** So that the relay is measured, not the disk. Together with the stack's own: nothing is flushed to disk at a commit. */
 const MYSQL_FLAGS = ['--innodb-buffer-pool-size=512M', '--innodb-redo-log-capacity=512M'];
+const FLUSH_WITHIN_MS = 60_000;
+
 export const MYSQL = 'relaxed durability, buffer pool and redo log 512 MB';
 
 export interface StandOptions {
@@ -64,11 +66,14 @@ export async function openStand(options: StandOptions): Promise<Stand> {
   };
 }
 
-/** Waits until the relay has saved a checkpoint at or after where the binlog ends now. */
-export async function checkpointReaches(connection: Connection, end: BinlogEnd, withinMs: number): Promise<void> {
-  const deadline = performance.now() + withinMs;
+/** Waits until the relay has saved a checkpoint at or behind where the binlog ends now. */
+export async function checkpointReachesEnd(connection: Connection, relay: CliProcess): Promise<void> {
+  const end = await binlogEnd(connection);
+  const deadline = performance.now() + FLUSH_WITHIN_MS;
   while (!(await checkpointIsAt(connection, end))) {
-    if (performance.now() > deadline) throw new Error(`the checkpoint has not reached ${end.file}:${end.position}`);
+    if (!relay.alive() || performance.now() > deadline) {
+      throw new Error(`the checkpoint has not reached ${end.file}:${end.position}:\n${relay.stderr().slice(-3000)}`);
+    }
     await sleep(10);
   }
 }
