@@ -4,6 +4,7 @@ import { fault, type RelayError } from '../model/fault.ts';
 import { formatPosition, type Position } from '../model/position.ts';
 import type { MysqlSettings, OutboxSettings } from '../model/settings.ts';
 import { connectionOptions } from '../mysql/connection.ts';
+import { checkColumns } from './column-check.ts';
 import { binlogDisabled, dumpFault } from './dump-faults.ts';
 import { askFacts, type ServerFacts } from './server-facts.ts';
 
@@ -132,6 +133,7 @@ export class DumpConnection {
     if (this.#zongji.ctrlConnection === null) throw new Error('no control connection');
     const facts = await askFacts(this.#zongji.ctrlConnection, outboxes, withHeads);
     if (!facts.logBin) throw binlogDisabled();
+    checkColumns(facts.outboxes);
     return facts;
   }
 

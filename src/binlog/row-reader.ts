@@ -1,3 +1,4 @@
+import { isAscii } from '../encoding/charset.ts';
 import { emptyField, emptyRow, Form, type Field, type OutboxRow } from '../model/row.ts';
 import { readTimeMs } from './column-time.ts';
 import { u16, u24, u32 } from './little-endian.ts';
@@ -100,6 +101,13 @@ export class RowReader {
           case TakeKind.Label:
             label(take, field, b, start, length);
             break;
+          case TakeKind.Foreign:
+            if (take.charset!.isAsciiCompatible && isAscii(b, start, p)) point(field, Form.Text, b, start, p);
+            else this.#write(field, take.target, take.charset!, length * take.charset!.growth, b, start, p);
+            break;
+          case TakeKind.Shown:
+            this.#write(field, take.target, take.text!, take.text!.room(length), b, start, p);
+            break;
           case TakeKind.Id:
             this.#id(take, b, start, length);
             break;
@@ -107,7 +115,7 @@ export class RowReader {
             if ((length === 1 ? b[start] : u16(b, start)) === take.pending) this.verdict = Verdict.Deliver;
             break;
           case TakeKind.StatusText:
-            if (isPending(b, start, length)) this.verdict = Verdict.Deliver;
+            if (isPending(take, b, start, p)) this.verdict = Verdict.Deliver;
             break;
           case TakeKind.AvailableAt:
             delayed = readTimeMs(b, start, take.time, take.fractionBytes) >= (seconds + 1) * 1000;
@@ -138,6 +146,11 @@ export class RowReader {
     return this.#scratch[target];
   }
 
+  #write(field: Field, target: number, text: Writes, most: number, b: Buffer, start: number, end: number): void {
+    const out = this.#room(target, most);
+    point(field, Form.Text, out, 0, text.write(out, 0, b, start, end));
+  }
+
   #grow(fields: number): void {
     while (this.#fields.length < fields) {
       this.#fields.push(emptyField());
@@ -151,6 +164,11 @@ export class RowReader {
     row.idHigh = length === 8 ? u32(b, p + 4) : 0;
     if (!take.unsigned && b[p + length - 1] > 127) throw new RangeError('a negative primary key');
   }
+}
+
+/** What writes a value as text. */
+interface Writes {
+  write(out: Buffer, at: number, source: Buffer, start: number, end: number): number;
 }
 
 function point(field: Field, form: Form, buffer: Buffer, start: number, end: number): void {
@@ -208,8 +226,12 @@ function digits(take: Take, scratch: Buffer, field: Field, b: Buffer, p: number,
   point(field, Form.Text, scratch, at, scratch.length);
 }
 
-function isPending(b: Buffer, p: number, length: number): boolean {
-  if (length !== PENDING.length) return false;
-  for (let i = 0; i < length; i++) if (b[p + i] !== PENDING[i]) return false;
+function isPending(take: Take, b: Buffer, start: number, end: number): boolean {
+  if (take.charset !== null && !take.charset.isAsciiCompatible) {
+    const text = Buffer.alloc((end - start) * take.charset.growth);
+    return PENDING.equals(text.subarray(0, take.charset.write(text, 0, b, start, end)));
+  }
+  if (end - start !== PENDING.length) return false;
+  for (let i = 0; i < PENDING.length; i++) if (b[start + i] !== PENDING[i]) return false;
   return true;
 }

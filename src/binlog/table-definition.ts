@@ -18,7 +18,7 @@ export interface ColumnDefinition {
 }
 
 const T = ColumnType;
-const TYPES: Readonly<Record<string, readonly number[]>> = {
+const TYPES: Readonly<Partial<Record<string, readonly number[]>>> = {
   tinyint: [T.Tiny],
   smallint: [T.Short],
   mediumint: [T.Int24],
@@ -43,6 +43,13 @@ const TYPES: Readonly<Record<string, readonly number[]>> = {
 };
 const BLOBS = [T.Blob, T.BlobCompressed, T.Geometry, T.Vector, T.String] as readonly number[];
 
+const TEXTS = /^(?:tiny|medium|long)?(?:text|blob)$/;
+
+/** The type as the log numbers it today; `Null`, which no column has, for one that is not known here. */
+export function typeOf({ dataType }: ColumnDefinition): number {
+  return TYPES[dataType]?.[0] ?? (TEXTS.test(dataType) ? T.Blob : T.Null);
+}
+
 /** True when the table's columns of now may be those of the event: as many, and of the same types. */
 export function fits(definition: TableDefinition, map: TableMap): boolean {
   return (
@@ -51,11 +58,15 @@ export function fits(definition: TableDefinition, map: TableMap): boolean {
   );
 }
 
-/** The labels in `enum('a','it''s')`, as UTF-8. */
+/** The labels in `enum('a','it''s')`, as UTF-8; the server escapes a few characters in them. */
 export function labelsOf({ columnType }: ColumnDefinition): Buffer[] | null {
   if (!/^(?:enum|set)\(/i.test(columnType)) return null;
-  return [...columnType.matchAll(/'((?:[^']|'')*)'/g)].map(([, label]) => Buffer.from(label.replaceAll("''", "'")));
+  return [...columnType.matchAll(/'((?:[^'\\]|''|\\.)*)'/gs)].map(([, label]) =>
+    Buffer.from(label.replaceAll(/''|\\(.)/gs, (_, c?: string) => (c === undefined ? "'" : (ESCAPED[c] ?? c)))),
+  );
 }
+
+const ESCAPED: Readonly<Record<string, string>> = { n: '\n', r: '\r', '0': '\0', Z: '\x1a' };
 
 export function isUnsigned({ columnType }: ColumnDefinition): boolean {
   return /\bunsigned\b/i.test(columnType);

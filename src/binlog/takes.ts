@@ -1,7 +1,11 @@
+import type { Charset } from '../encoding/charset.ts';
+import { charsetNamed, isUtf8 } from '../encoding/charsets.ts';
 import { fault, type RelayError } from '../model/fault.ts';
+import { type ColumnText, decimalText, DOUBLE_TEXT, setText } from './column-text.ts';
 import { ColumnType, isInteger } from './column-types.ts';
 import { TimeFormat } from './column-time.ts';
 import type { NamedColumn } from './named-columns.ts';
+import { DATE_TEXT, datetimeText, timestampText, timeText, YEAR_TEXT } from './time-text.ts';
 
 /** Where a value goes: an index into the reader's fields. A template's columns follow from `FirstPart` on. */
 export const Target = {
@@ -34,6 +38,10 @@ export const TakeKind = {
   CreatedAt: 9,
   /** BINARY(16) as a UUID's text. */
   Uuid: 10,
+  /** Text of a character set that is not UTF-8. */
+  Foreign: 11,
+  /** What has a text of its own: DECIMAL, DATE, SET, … */
+  Shown: 12,
 } as const;
 export type TakeKind = (typeof TakeKind)[keyof typeof TakeKind];
 
@@ -44,6 +52,10 @@ export interface Take {
   readonly unsigned: boolean;
   /** Label: all of them. */
   readonly labels: readonly Buffer[];
+  /** Foreign, and StatusText where that is not UTF-8. */
+  readonly charset: Charset | null;
+  /** Shown. */
+  readonly text: ColumnText | null;
   /** StatusLabel: the number of the label `pending`. */
   readonly pending: number;
   /** Padded: bytes of the whole value. */
@@ -59,6 +71,8 @@ const NOTHING: Take = {
   target: 0,
   unsigned: false,
   labels: [],
+  charset: null,
+  text: null,
   pending: 0,
   width: 0,
   time: TimeFormat.DateTime2,
@@ -67,29 +81,45 @@ const NOTHING: Take = {
 
 const UUID_BYTES = 16;
 
-/** Character sets whose bytes are UTF-8, or no text at all. */
-const AS_THEY_ARE: ReadonlySet<string | null> = new Set(['utf8mb4', 'utf8mb3', 'ascii', 'binary']);
-const WIDE: ReadonlySet<string | null> = new Set(['ucs2', 'utf16', 'utf16le', 'utf32']);
-
 /** Throws a RelayError (halt) for a column that cannot be read in this part. */
 export function takeId(column: NamedColumn, table: string): Take {
   if (isInteger(column.type)) return { ...NOTHING, kind: TakeKind.Id, unsigned: column.unsigned };
-  return takeText(column, table, Target.IdBytes);
+  const take = isString(column.type) ? takeText(column, table, Target.IdBytes) : null;
+  if (take === null) throw unreadable(column, table, 'a primary key: an integer, text or bytes can be');
+  return take;
 }
 
-/** Topic, aggregate id, event type, idempotency key, non-integer id: text as SELECT shows it, or the bytes of a binary column. */
+/** Any part: text as SELECT shows it, or the bytes of a binary column. */
 export function takeText(column: NamedColumn, table: string, target: number): Take {
-  const { type } = column;
-  if (isInteger(type)) {
-    return { ...NOTHING, kind: TakeKind.Digits, target, unsigned: column.unsigned };
+  const { type, metadata } = column;
+  if (isDressed(column)) throw unreadable(column, table);
+  if (isInteger(type)) return { ...NOTHING, kind: TakeKind.Digits, target, unsigned: column.unsigned };
+  if (isString(type)) return takeString(column, table, target);
+  const shown = (text: ColumnText): Take => ({ ...NOTHING, kind: TakeKind.Shown, target, text });
+  switch (type) {
+    case ColumnType.Enum:
+      return { ...NOTHING, kind: TakeKind.Label, target, labels: labelsOf(column, table) };
+    case ColumnType.Set:
+      return shown(setText(labelsOf(column, table)));
+    case ColumnType.NewDecimal:
+      return shown(decimalText(metadata));
+    case ColumnType.Double:
+      return shown(DOUBLE_TEXT);
+    case ColumnType.Date:
+      return shown(DATE_TEXT);
+    case ColumnType.Time2:
+      return shown(timeText(metadata));
+    case ColumnType.DateTime2:
+      return shown(datetimeText(metadata));
+    case ColumnType.Timestamp2:
+      return shown(timestampText(metadata));
+    case ColumnType.Year:
+      return shown(YEAR_TEXT);
+    case ColumnType.Bit:
+      return { ...NOTHING, target };
+    default:
+      throw unreadable(column, table);
   }
-  if (type === ColumnType.Enum && column.labels !== null) {
-    const ascii = column.labels.every((label) => label.every((byte) => byte < 0x80));
-    if (!AS_THEY_ARE.has(column.characterSet) && !(ascii && !WIDE.has(column.characterSet)))
-      throw foreign(column, table);
-    return { ...NOTHING, kind: TakeKind.Label, target, labels: column.labels };
-  }
-  return takeBytes(column, table, target);
 }
 
 /** The idempotency key: a BINARY(16) is a UUID, anything else the text that it is. */
@@ -101,22 +131,37 @@ export function takeKey(column: NamedColumn, table: string, target: number): Tak
 /** Payload and headers. */
 export function takeDocument(column: NamedColumn, table: string, target: number): Take {
   if (column.type === ColumnType.Json) return { ...NOTHING, kind: TakeKind.Json, target };
-  return takeBytes(column, table, target);
+  return takeText(column, table, target);
 }
 
-function takeBytes(column: NamedColumn, table: string, target: number): Take {
-  const { type } = column;
-  const bytes =
+function takeString(column: NamedColumn, table: string, target: number): Take {
+  const { type, characterSet, extent } = column;
+  if (type === ColumnType.String && characterSet === 'binary') {
+    return { ...NOTHING, kind: TakeKind.Padded, target, width: extent?.width ?? 0 };
+  }
+  if (characterSet !== null && isUtf8(characterSet)) return { ...NOTHING, target };
+  const charset = characterSet === null ? null : charsetNamed(characterSet);
+  if (charset === null) throw unknownSet(column, table);
+  return { ...NOTHING, kind: TakeKind.Foreign, target, charset };
+}
+
+function isString(type: number): boolean {
+  return (
     type === ColumnType.VarChar ||
     type === ColumnType.VarString ||
     type === ColumnType.String ||
-    type === ColumnType.Blob;
-  if (!bytes) throw unreadable(column, table);
-  if (!AS_THEY_ARE.has(column.characterSet)) throw foreign(column, table);
-  if (type === ColumnType.String && column.characterSet === 'binary') {
-    return { ...NOTHING, kind: TakeKind.Padded, target, width: column.extent?.width ?? 0 };
-  }
-  return { ...NOTHING, target };
+    type === ColumnType.Blob
+  );
+}
+
+/** ZEROFILL, FLOAT(7,2): the server shows a value otherwise than the log can tell. COMPRESSED: not in its own bytes. */
+function isDressed({ declared }: NamedColumn): boolean {
+  return declared !== null && /\bzerofill\b|\bcompressed\b|^(?:float|double|real)\s*\(/i.test(declared);
+}
+
+function labelsOf(column: NamedColumn, table: string): readonly Buffer[] {
+  if (column.labels === null) throw unreadable(column, table);
+  return column.labels;
 }
 
 export function takeStatus(column: NamedColumn, table: string): Take {
@@ -125,7 +170,8 @@ export function takeStatus(column: NamedColumn, table: string): Take {
     if (pending > 0) return { ...NOTHING, kind: TakeKind.StatusLabel, pending };
     throw fault('MYSQL_SCHEMA', 'halt', `column ${column.name} of ${table} has no label 'pending'`);
   }
-  return { ...takeBytes(column, table, 0), kind: TakeKind.StatusText };
+  if (!isString(column.type) || column.characterSet === 'binary') throw unreadable(column, table, 'a status');
+  return { ...takeString(column, table, 0), kind: TakeKind.StatusText };
 }
 
 const TIMES: Readonly<Record<number, TimeFormat>> = {
@@ -141,23 +187,21 @@ export function takeTime(
   kind: typeof TakeKind.AvailableAt | typeof TakeKind.CreatedAt,
 ): Take {
   const time = TIMES[column.type] as TimeFormat | undefined;
-  if (time === undefined) throw unreadable(column, table);
+  if (time === undefined) throw unreadable(column, table, 'a time: DATETIME or TIMESTAMP can be');
   return { ...NOTHING, kind, time, fractionBytes: (column.metadata + 1) >> 1 };
 }
 
-function unreadable(column: NamedColumn, table: string): RelayError {
-  return fault(
-    'BINLOG_UNSUPPORTED',
-    'halt',
-    `column ${column.name} of ${table} has a type (${column.type}) that cannot be used for this`,
-  );
+function unreadable(column: NamedColumn, table: string, role = 'text'): RelayError {
+  const type = column.declared === null ? `type ${column.type} of the log` : nameOf(column.declared);
+  return fault('BINLOG_UNSUPPORTED', 'halt', `column ${column.name} of ${table} is ${type}, which cannot be ${role}`);
 }
 
-function foreign(column: NamedColumn, table: string): RelayError {
-  return fault(
-    'BINLOG_UNSUPPORTED',
-    'halt',
-    `column ${column.name} of ${table} has the character set ${column.characterSet ?? 'unknown'}; ` +
-      'utf8mb4, utf8mb3, ascii and binary can be read',
-  );
+/** `ENUM`, `FLOAT(7,2)`, `INT(5) UNSIGNED ZEROFILL`: labels left out, they may be many. */
+function nameOf(declared: string): string {
+  return declared.replace(/\((?=').*\)/s, '').toUpperCase();
+}
+
+function unknownSet(column: NamedColumn, table: string): RelayError {
+  const set = column.characterSet ?? 'that is not known';
+  return fault('BINLOG_UNSUPPORTED', 'halt', `column ${column.name} of ${table} has a character set ${set}`);
 }

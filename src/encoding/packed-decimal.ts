@@ -14,11 +14,25 @@ export function writePackedDecimal(out: Buffer, at: number, source: Buffer, star
   if (end - start < 2) throw corrupt('a decimal has no digits');
   const scale = source[start + 1];
   const whole = source[start] - scale;
-  const odd = whole % 9;
   const expected = whole < 0 ? -1 : packedDigits(whole) + packedDigits(scale);
   if (expected < 1 || expected !== end - start - 2) throw corrupt('a decimal is not of the size of its digits');
-  let from = start + 2;
-  const first = from;
+  return writeDecimal(out, at, source, start + 2, whole, scale);
+}
+
+/**
+ * Writes the digits that begin at `first`: `whole` in front of the point and `scale` behind it. They are as many bytes
+ * as `decimalBytes` says. Returns the offset behind what is written, at most `whole + scale + 3` bytes.
+ */
+export function writeDecimal(
+  out: Buffer,
+  at: number,
+  source: Buffer,
+  first: number,
+  whole: number,
+  scale: number,
+): number {
+  const odd = whole % 9;
+  let from = first;
   const flip = source[from] < 0x80 ? 0xff : 0;
   if (flip !== 0) out[at++] = 0x2d;
 

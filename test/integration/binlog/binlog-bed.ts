@@ -157,6 +157,9 @@ export class BinlogBed implements AsyncDisposable {
 /** Tables of the tests' own have no columns that only statements need. */
 const TAIL_ONLY = { claimedAt: null, claimedBy: null, attempts: null, lastError: null, publishedAt: null };
 
+/** Tables of the tests' own have no columns that only statements need. */
+const TAIL_ONLY = { claimedAt: null, claimedBy: null, attempts: null, lastError: null, publishedAt: null };
+
 export function checkpointAt(position: Position): Checkpoint {
   return { position, gtidSet: null, lastGtid: null, lastCommitMicros: null };
 }

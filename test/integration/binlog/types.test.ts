@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RelayError } from '../../../src/model/fault.ts';
-import type { TopicRule } from '../../../src/model/settings.ts';
-import { BinlogBed, keysOf } from './binlog-bed.ts';
+import type { OutboxSettings, TopicRule } from '../../../src/model/settings.ts';
+import { BinlogBed, checkpointAt, keysOf } from './binlog-bed.ts';
 
 let bed: BinlogBed;
 beforeAll(async () => (bed = await BinlogBed.open()));
@@ -132,17 +132,63 @@ describe('columns', () => {
     expect(keysOf(log)).toEqual([['label, 299', 'label, 0']]);
   });
 
-  it.each(['VARCHAR(20) CHARACTER SET latin1', 'DECIMAL(5,2)', 'DATE', 'JSON'])(
-    'D7 an aggregate id of type %s halts, for now',
-    async (type) => {
-      const { outboxes, sql } = await keyTable('INT', type);
-      const work = () => sql(`(1, ${type === 'DATE' ? "'2026-01-01'" : "'1'"})`);
-      const error = await bed.read(work, { outboxes }).catch((caught: unknown) => caught);
-      expect(error).toBeInstanceOf(RelayError);
-      expect((error as RelayError).fault).toMatchObject({ code: 'BINLOG_UNSUPPORTED', disposition: 'halt' });
-      expect((error as RelayError).message).toContain('aggregate_id');
-    },
-  );
+  it('D9 labels with commas, quotes, backslashes and line breaks', async () => {
+    const labels = "'a,b','it''s','\"','back\\\\slash','line\\nbreak','','ü'";
+    const { outboxes, sql } = await keyTable('INT', `ENUM(${labels})`);
+    const log = await bed.read(() => sql('(1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (7, 7)'), { outboxes });
+    expect(keysOf(log)).toEqual([['a,b', "it's", '"', 'back\\slash', 'line\nbreak', '', 'ü']]);
+    const set = await keyTable('INT', "SET('it''s','\"','ü')");
+    const sets = await bed.read(() => set.sql('(1, 7), (2, 0), (3, 5)'), { outboxes: set.outboxes });
+    expect(keysOf(sets)).toEqual([['it\'s,",ü', '', "it's,ü"]]);
+  });
+
+  it('D7 latin1 is cp1252, and a status may be of any character set', async () => {
+    await bed.sql(`CREATE TABLE d7 (id INT AUTO_INCREMENT PRIMARY KEY, topic VARCHAR(20) CHARACTER SET ucs2,
+      aggregate_id VARCHAR(20), payload TEXT, idempotency_key VARCHAR(36), event_type VARCHAR(20), headers TEXT,
+      status VARCHAR(20) CHARACTER SET utf16 DEFAULT 'pending') CHARACTER SET latin1`);
+    const log = await bed.read(
+      () =>
+        bed.sql(`INSERT INTO d7 (topic, aggregate_id, payload, idempotency_key, event_type, headers, status) VALUES
+                 ('töpic', X'636166E980', 'naïve €', 'schlüssel', 'größer', '{"ä": "€"}', 'pending'),
+                 ('töpic', 'x', 'x', 'x', 'x', '{}', 'published')`),
+      { outboxes: [bed.outbox('d7', { availableAt: null, createdAt: null })] },
+    );
+    expect(log.transactions[0].rows).toMatchObject([
+      { topic: 'töpic', key: 'café€', value: 'naïve €', eventType: 'größer', headers: '{"ä": "€"}' },
+    ]);
+    expect(log.transactions[0].rows).toHaveLength(1);
+    expect(Buffer.from(log.transactions[0].rows[0].idempotencyKey!, 'hex').toString()).toBe('schlüssel');
+  });
+
+  it.each([
+    ['aggregate_id', 'JSON', 'JSON'],
+    ['aggregate_id', 'FLOAT', 'FLOAT'],
+    ['topic', 'FLOAT(7,2)', 'FLOAT(7,2)'],
+    ['aggregate_id', 'DOUBLE(9,3)', 'DOUBLE(9,3)'],
+    ['aggregate_id', 'INT(7) ZEROFILL', 'INT(7) UNSIGNED ZEROFILL'],
+    ['aggregate_id', 'POINT', 'POINT'],
+    ['payload', 'VECTOR(3)', 'VECTOR(3)'],
+    ['idempotency_key', 'JSON', 'JSON'],
+    ['status', 'INT', 'INT'],
+  ])('%s of type %s is refused before the first row', async (column, type, named) => {
+    const table = `refused_${++tables}`;
+    const others = ['topic', 'aggregate_id', 'payload', 'idempotency_key', 'status'].filter((name) => name !== column);
+    const columns = others.map((name) => `${name} VARCHAR(20)`).join(', ');
+    await bed.sql(`CREATE TABLE ${table} (id INT PRIMARY KEY, ${columns}, ${column} ${type})`);
+    const error = await refusal(bed.outbox(table, FEW));
+    expect(error.fault).toMatchObject({ code: 'BINLOG_UNSUPPORTED', disposition: 'halt' });
+    expect(error.fault.detail).toContain(`column ${column} of ${bed.bed.database}.${table} is ${named}, `);
+  });
+
+  it('a configured column that the table does not have is refused before the first row', async () => {
+    for (const columns of [{ payload: 'body' }, { lastError: 'why' }, { status: 'state' }]) {
+      const error = await refusal(bed.outbox('outbox', columns));
+      expect(error.fault).toMatchObject({ code: 'MYSQL_SCHEMA', disposition: 'halt' });
+      expect(error.fault.detail).toBe(`${bed.bed.database}.outbox has no column ${Object.values(columns)[0]}`);
+    }
+    const topic: TopicRule = { kind: 'template', template: '{region}.x' };
+    expect((await refusal(bed.outbox('outbox', {}, topic))).fault.detail).toContain('has no column region');
+  });
 
   it.each(['DATETIME', 'DATETIME(1)', 'DATETIME(2)', 'DATETIME(3)', 'DATETIME(4)', 'DATETIME(5)', 'DATETIME(6)'])(
     'created_at and available_at of type %s and its TIMESTAMP, to the millisecond',
@@ -225,6 +271,17 @@ describe('the topic', () => {
 });
 
 let tables = 0;
+
+/** What a stream from the end of the log throws at once. */
+async function refusal(outbox: OutboxSettings): Promise<RelayError> {
+  const source = bed.source({ outboxes: [outbox] });
+  const stream = source.stream(checkpointAt(await bed.head()), AbortSignal.timeout(10_000));
+  const error: unknown = await stream[Symbol.asyncIterator]()
+    .next()
+    .catch((caught: unknown) => caught);
+  if (!(error instanceof RelayError)) throw new Error('nothing was refused', { cause: error });
+  return error;
+}
 
 /** A table with this primary key and aggregate id. */
 async function keyTable(idType: string, keyType: string) {
