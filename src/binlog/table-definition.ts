@@ -1,5 +1,6 @@
+import { characterSetOf } from './collations.ts';
 import { ColumnType } from './column-types.ts';
-import type { TableMap } from './table-map.ts';
+import type { Column, TableMap } from './table-map.ts';
 
 /** What information_schema says about a table now; the log's events may be older. */
 export interface TableDefinition {
@@ -15,6 +16,8 @@ export interface ColumnDefinition {
   /** `bigint unsigned`, `enum('a','b')`, … */
   readonly columnType: string;
   readonly characterSet: string | null;
+  /** The most bytes that a text or bytes column holds; null for others. */
+  readonly octetLength: number | null;
 }
 
 const T = ColumnType;
@@ -50,12 +53,46 @@ export function typeOf({ dataType }: ColumnDefinition): number {
   return TYPES[dataType]?.[0] ?? (TEXTS.test(dataType) ? T.Blob : T.Null);
 }
 
-/** True when the table's columns of now may be those of the event: as many, and of the same types. */
+/** True when the table's columns of now may be those of the event: as many, and alike in all that the event says. */
 export function fits(definition: TableDefinition, map: TableMap): boolean {
   return (
     definition.columns.length === map.columns.length &&
-    definition.columns.every(({ dataType }, i) => (TYPES[dataType] ?? BLOBS).includes(map.columns[i].type))
+    definition.columns.every((column, i) => isLike(column, map.columns[i]))
   );
+}
+
+function isLike(now: ColumnDefinition, then: Column): boolean {
+  if (!(TYPES[now.dataType] ?? BLOBS).includes(then.type)) return false;
+  if (then.unsigned !== null && then.unsigned !== isUnsigned(now)) return false;
+  const characterSet = then.collation === null ? null : characterSetOf(then.collation);
+  if (characterSet !== null && characterSet !== (now.characterSet ?? 'binary').replace(/^utf8$/, 'utf8mb3'))
+    return false;
+  return sizeOf(now, then.type) === null || sizeOf(now, then.type) === sizeIn(then);
+}
+
+/** A number that changes with the column's size or precision; null for a type that has none in the event. */
+function sizeOf({ columnType, octetLength }: ColumnDefinition, type: number): number | null {
+  const [first = 0, second = 0] = (/\((\d+)(?:,(\d+))?\)/.exec(columnType) ?? []).slice(1).map((n) => Number(n ?? 0));
+  switch (type) {
+    case T.VarChar:
+    case T.VarString:
+    case T.String:
+      return octetLength;
+    case T.Blob:
+      return octetLength === null ? null : Math.ceil(Math.log2(octetLength + 1) / 8);
+    case T.NewDecimal:
+      return first + second * 256;
+    case T.Time2:
+    case T.DateTime2:
+    case T.Timestamp2:
+      return first;
+    default:
+      return null;
+  }
+}
+
+function sizeIn({ type, metadata, extent }: Column): number {
+  return type === T.String ? (extent?.width ?? 0) : metadata;
 }
 
 /** The labels in `enum('a','it''s')`, as UTF-8; the server escapes a few characters in them. */
