@@ -125,7 +125,8 @@ export class Term {
         const fault = faultOf(error);
         const resumeAt = formatPosition(this.#router.routedThrough.position);
         // Once may be an accident of the wire; twice at one place is what the log holds.
-        const isUnreadable = fault.code === 'BINLOG_DECODE' && resumeAt === unreadableAt;
+        // Inside a transaction there is no second try: its rows so far would be sent again with each.
+        const isUnreadable = fault.code === 'BINLOG_DECODE' && (resumeAt === unreadableAt || this.#router.isInside);
         if (isUnreadable || (fault.disposition !== 'retry' && fault.disposition !== 'renew')) {
           this.#end({ ...fault, disposition: 'halt' });
           return;
