@@ -7,6 +7,9 @@ const onServers = {
   hookTimeout: 120_000,
 };
 
+const ON_MARIADB = ['test/integration/mariadb/*.test.ts'];
+const ON_BOTH = ['test/integration/{binlog,engine}/*.test.ts'];
+
 /** The kinds of test, by what they prove. They run one after the other, each with as many files at once as it bears. */
 export default defineConfig({
   test: {
@@ -23,9 +26,20 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
+          exclude: ON_MARIADB,
           ...onServers,
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        // The tests of source and engine once more, against MariaDB; without --full only what is MariaDB's own.
+        test: {
+          name: 'mariadb',
+          include: process.env['CDC_RELAY_TEST_FULL'] === '1' ? [...ON_MARIADB, ...ON_BOTH] : ON_MARIADB,
+          ...onServers,
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -36,7 +50,7 @@ export default defineConfig({
           ...onServers,
           testTimeout: 120_000,
           maxWorkers: 1,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
       {
@@ -46,7 +60,7 @@ export default defineConfig({
           ...onServers,
           testTimeout: 120_000,
           maxWorkers: 1,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
         },
       },
     ],

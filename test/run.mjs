@@ -13,7 +13,7 @@ import { fileURLToPath, URL } from 'node:url';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const BIN = join(ROOT, 'node_modules', '.bin');
 const REPORT = join(ROOT, 'test-output', 'vitest.json');
-const KINDS = ['unit', 'integration', 'fault', 'e2e'];
+const KINDS = ['unit', 'integration', 'mariadb', 'fault', 'e2e'];
 const PROGRAMS = {
   demo: 'test/demo/demo.ts',
   bench: 'test/bench/bench.ts',
@@ -60,6 +60,7 @@ async function runEverything(options) {
 /** One kind of test; what follows goes to vitest: `npm run test:unit -- proxy`. */
 async function runKind(kind, options) {
   if (!(await install())) return 1;
+  if (kind === 'mariadb') env.CDC_RELAY_TEST_FULL = '1'; // else it is only what `npm test` has of it
   if (kind !== 'unit' && !(await step('npm run build', 'npm', ['run', '--silent', 'build']))) return 1;
   const { passed, failed } = await vitest(['--project', kind, ...options]);
   process.stdout.write(`${passed} passed, ${failed} failed\n`);

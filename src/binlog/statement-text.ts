@@ -12,8 +12,11 @@ export type TextMeans =
   /** May have changed the table's columns. */
   | 'definition';
 
-/** What may stand before the first word: each alternative is passed once, so that no text takes long. */
-const BEFORE = /\s+|\(|\/\*.*?\*\/|(?:--\s|#)[^\n]*/sy;
+/**
+ * What may stand before a word: each alternative is passed once, so that no text takes long. Of a comment whose text is
+ * executed (slash, star, exclamation mark; MariaDB: with an M) only the marks are passed over.
+ */
+const BEFORE = /\s+|\(|\/\*M?!\d*|\*\/|\/\*.*?\*\/|(?:--\s|#)[^\n]*/sy;
 const WORD = /[a-z]+/iy;
 
 const MEANS: Readonly<Record<string, TextMeans>> = {
@@ -29,21 +32,49 @@ const MEANS: Readonly<Record<string, TextMeans>> = {
   rename: 'definition',
 };
 
+/** What may follow CREATE or DROP before it is said what is made or dropped. */
+const ON_THE_WAY = new Set(['or', 'replace', 'unique', 'fulltext', 'spatial', 'if', 'not', 'exists']);
+/** Things that name a table, or change rows of one when they run, and leave its columns alone. */
+const NO_TABLES = new Set([
+  'index',
+  'trigger',
+  'view',
+  'procedure',
+  'function',
+  'event',
+  'definer',
+  'algorithm',
+  'sql',
+]);
+
 /** What `text`, run with `schema` as the default, may have done to the table. */
 export function meansFor(
   text: string,
   schema: string,
   table: { readonly schema: string; readonly name: string },
 ): TextMeans {
-  const means = MEANS[firstWord(text)] ?? 'nothing';
-  return means !== 'nothing' && names(text.toLowerCase(), schema, table) ? means : 'nothing';
+  const words = wordsOf(text);
+  const first = words.next().value ?? '';
+  const means = MEANS[first] ?? 'nothing';
+  if (means === 'nothing' || ((first === 'create' || first === 'drop') && isOfNoTable(words))) return 'nothing';
+  return names(text.toLowerCase(), schema, table) ? means : 'nothing';
 }
 
-function firstWord(text: string): string {
-  let at = 0;
-  for (BEFORE.lastIndex = 0; BEFORE.test(text); at = BEFORE.lastIndex);
-  WORD.lastIndex = at;
-  return WORD.exec(text)?.[0].toLowerCase() ?? '';
+function isOfNoTable(words: Iterable<string>): boolean {
+  for (const word of words) if (!ON_THE_WAY.has(word)) return NO_TABLES.has(word);
+  return false;
+}
+
+/** The words that the text begins with, up to the first thing that is none. */
+function* wordsOf(text: string): Generator<string, undefined> {
+  for (let at = 0; ;) {
+    for (BEFORE.lastIndex = at; BEFORE.test(text); at = BEFORE.lastIndex);
+    WORD.lastIndex = at;
+    const word = WORD.exec(text)?.[0];
+    if (word === undefined) return;
+    at += word.length;
+    yield word.toLowerCase();
+  }
 }
 
 function names(text: string, schema: string, table: { readonly schema: string; readonly name: string }): boolean {

@@ -72,7 +72,9 @@ function isLike(now: ColumnDefinition, then: Column): boolean {
 
 /** A number that changes with the column's size or precision; null for a type that has none in the event. */
 function sizeOf({ columnType, octetLength }: ColumnDefinition, type: number): number | null {
-  const [first = 0, second = 0] = (/\((\d+)(?:,(\d+))?\)/.exec(columnType) ?? []).slice(1).map((n) => Number(n ?? 0));
+  const [first = 0, second = 0] = (/\((\d+)(?:,(\d+))?\)/.exec(columnType) ?? [])
+    .slice(1)
+    .map((n: string | undefined) => Number(n ?? 0));
   switch (type) {
     case T.VarChar:
     case T.VarString:

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RelayError } from '../../../src/model/fault.ts';
 import { startDatabase } from '../../stack/flavour.ts';
-import { until } from '../../stack/until.ts';
 import { BinlogBed, checkpointAt, insertOf, keysOf } from './binlog-bed.ts';
 
 /** On a server of its own: what some sessions do here would halt the sources of other tests. */
@@ -219,56 +218,6 @@ describe('transactions as a server writes them', () => {
     }
   });
 });
-
-describe('a log that does not name columns', () => {
-  beforeAll(() => bed.sql('SET GLOBAL binlog_row_metadata = MINIMAL'));
-  afterAll(() => bed.sql('SET GLOBAL binlog_row_metadata = FULL'));
-
-  it('C5 is read by the definition of now, in the order of the columns', async () => {
-    const log = await bed.read(() => bed.session(insertOf('a', 'b'), 'FLUSH TABLES', insertOf('c')));
-    expect(keysOf(log)).toEqual([['a', 'b'], ['c']]);
-    expect(log.transactions[0].rows[0]).toMatchObject({ topic: 'orders', eventType: null });
-  });
-
-  it('E1 halts when columns were swapped since, and when they are swapped on the way', async () => {
-    await bed.sql(`CREATE TABLE swap (id INT PRIMARY KEY, topic VARCHAR(50), aggregate_id VARCHAR(50), payload JSON,
-                   idempotency_key BINARY(16))`);
-    const columns = { eventType: null, headers: null, status: null, availableAt: null, createdAt: null };
-    const options = { outboxes: [bed.outbox('swap', columns)] };
-    const insert = (id: number) => bed.sql(`INSERT INTO swap (id, topic, aggregate_id) VALUES (${id}, 't', 'k')`);
-    expect(keysOf(await bed.read(() => insert(1), options))).toEqual([['k']]);
-    const from = await bed.head();
-    await insert(2);
-    await nextSecond();
-    await bed.sql('ALTER TABLE swap MODIFY topic VARCHAR(50) AFTER aggregate_id');
-    await expect(bed.readFrom(from, options)).rejects.toThrow(/have changed since/);
-    const between = await bed.head();
-    await insert(3);
-    expect(keysOf(await bed.readFrom(between, options))).toEqual([['k']]);
-    const stream = bed.source(options).stream(checkpointAt(between), AbortSignal.timeout(20_000));
-    const groups = stream[Symbol.asyncIterator]();
-    expect((await groups.next()).value).toMatchObject({ transactions: [{}] });
-    await bed.sql('ALTER TABLE swap MODIFY topic VARCHAR(50) AFTER id');
-    await insert(4);
-    let reached = between;
-    const rest = (async () => {
-      for (let next = await groups.next(); next.done !== true; next = await groups.next()) {
-        expect(next.value.transactions).toEqual([]);
-        ({ reached } = next.value);
-      }
-    })();
-    await expect(rest).rejects.toMatchObject({ fault: { code: 'MYSQL_SCHEMA', disposition: 'retry' } });
-    await nextSecond();
-    expect(keysOf(await bed.readFrom(reached, options))).toEqual([['k']]);
-  });
-});
-
-/** Times of rebuilds and of statements are in whole seconds. */
-async function nextSecond(): Promise<void> {
-  const now = async () => Number((await bed.sql('SELECT UNIX_TIMESTAMP() AS now'))[0]['now']);
-  const began = await now();
-  await until(async () => (await now()) > began, { withinMs: 5_000, what: "the server's next second" });
-}
 
 describe('what a server can write and the relay cannot handle yet', () => {
   it.each<[string, string[], RegExp]>([

@@ -1,16 +1,12 @@
 import { expect, test } from 'vitest';
+import { logHead } from '../../stack/log-head.ts';
 import { insertRows } from '../../stack/outbox-rows.ts';
 import { RelayBed } from '../../stack/relay-bed.ts';
-
-async function head(bed: RelayBed): Promise<{ file: string; offset: number }> {
-  const [status] = await bed.sql('SHOW BINARY LOG STATUS');
-  return { file: String(status['File']), offset: Number(status['Position']) };
-}
 
 test('the first start on a table with rows must be told where to begin', async () => {
   await using bed = await RelayBed.open();
   const rows = { topic: bed.servers.topic('orders'), count: 10 };
-  const before = await head(bed);
+  const before = await logHead((text) => bed.sql(text));
   await insertRows(bed.servers.pool, rows);
 
   const untold = await bed.launch({ start: 'none' });
