@@ -28,10 +28,7 @@ export async function lead(
 ): Promise<Leader> {
   const session = await Session.open(mysql, log);
   try {
-    // No write of the lock's own session may wait in front of a ping.
-    await session.change('setting the take-over time', 'SET SESSION wait_timeout = ?', [
-      Math.ceil(relay.takeOverMs / 1000),
-    ]);
+    await session.endWhenSilentFor(relay.takeOverMs);
     const lock = lockName(mysql.database, relay.name);
     await waitForLock(session, lock, mysql.queryTimeoutMs, signal, onStandby);
     const epoch = await takeEpoch(session, mysql.database, relay.name);

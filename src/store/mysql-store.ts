@@ -10,7 +10,11 @@ import { lead } from './leadership.ts';
 import { readHead, readServerFacts } from './server.ts';
 import { type Row, Session } from './session.ts';
 
-/** The store over one connection for statements (made again when it dies) and the leader's own. */
+/**
+ * The store over one connection for statements and the leader's own. The first is made when it is needed and closed
+ * when it is not; like the leader's it ends with the take-over time: a frozen process must not keep the offsets row
+ * locked, in the midst of a flush, from the one that takes over.
+ */
 export class MysqlStore implements Store {
   readonly #settings: Settings;
   readonly #clock: Clock;
@@ -18,6 +22,8 @@ export class MysqlStore implements Store {
   readonly #offsets: string;
   readonly #flush: Flush;
   #session: Session | null = null;
+  #uses = 0;
+  #cancelClosing: (() => void) | null = null;
   #facts: ServerFacts | null = null;
 
   constructor(settings: Settings, clock: Clock, log: Log) {
@@ -29,12 +35,14 @@ export class MysqlStore implements Store {
   }
 
   async serverFacts(): Promise<ServerFacts> {
-    this.#facts = await readServerFacts(await this.#open());
-    return this.#facts;
+    const facts = await this.#use(readServerFacts);
+    this.#facts = facts;
+    return facts;
   }
 
   async head(): Promise<Checkpoint> {
-    return readHead(await this.#open(), this.#facts ?? (await this.serverFacts()));
+    const facts = this.#facts ?? (await this.serverFacts());
+    return this.#use((session) => readHead(session, facts));
   }
 
   async lead(signal: AbortSignal, onStandby: () => void): Promise<Leader> {
@@ -46,11 +54,11 @@ export class MysqlStore implements Store {
   }
 
   async saved(): Promise<SavedOffsets | null> {
-    const session = await this.#open();
-    const [row] = await session.rows(
-      'reading the checkpoint',
-      `SELECT server_uuid, file, position, gtid_set, last_gtid, last_commit_us FROM ${this.#offsets} WHERE name = ?`,
-      [this.#settings.relay.name],
+    const sql =
+      'SELECT server_uuid, file, position, gtid_set, last_gtid, last_commit_us ' +
+      `FROM ${this.#offsets} WHERE name = ?`;
+    const [row] = await this.#use((session) =>
+      session.rows('reading the checkpoint', sql, [this.#settings.relay.name]),
     );
     const file = (row as Row | undefined)?.['file'];
     if (typeof file !== 'string') return null;
@@ -66,50 +74,65 @@ export class MysqlStore implements Store {
   }
 
   async saveFirst(leader: Leader, { position, gtidSet }: Checkpoint, serverUuid: string): Promise<void> {
-    const session = await this.#open();
-    const { matched } = await session.change(
-      'saving the first position',
-      `UPDATE ${this.#offsets} SET server_uuid = ?, file = ?, position = ?, gtid_set = ?, high_file = ?,
-         high_position = ?, updated_at = UTC_TIMESTAMP(6) WHERE name = ? AND epoch = ?`,
-      [
+    const sql = `UPDATE ${this.#offsets} SET server_uuid = ?, file = ?, position = ?, gtid_set = ?, high_file = ?,
+       high_position = ?, updated_at = UTC_TIMESTAMP(6) WHERE name = ? AND epoch = ?`;
+    const { matched } = await this.#use((session) =>
+      session.change('saving the first position', sql, [
         ...[serverUuid, position.file, position.offset, gtidSet, position.file, position.offset],
         ...[this.#settings.relay.name, leader.epoch],
-      ],
+      ]),
     );
     if (matched !== 1) throw fault('LEADERSHIP_LOST', 'renew', 'another relay leads');
   }
 
   async flush<C extends Checkpoint>(leader: Leader, request: FlushRequest<C>): Promise<C | null> {
-    const session = await this.#open();
-    if (leader.lost.aborted) throw fault('LEADERSHIP_LOST', 'renew', 'the leader lock is lost');
-    if (this.#facts !== null && session.serverUuid !== this.#facts.serverUuid) {
-      // The ids in hand are another server's: marking them here would lose this server's rows.
-      throw fault('MYSQL_FOREIGN_SERVER', 'renew', 'the address answers as another server than at the start');
-    }
-    return this.#flush.run(session, leader, request);
+    return this.#use((session) => {
+      if (leader.lost.aborted) throw fault('LEADERSHIP_LOST', 'renew', 'the leader lock is lost');
+      if (this.#facts !== null && session.serverUuid !== this.#facts.serverUuid) {
+        // The ids in hand are another server's: marking them here would lose this server's rows.
+        throw fault('MYSQL_FOREIGN_SERVER', 'renew', 'the address answers as another server than at the start');
+      }
+      return this.#flush.run(session, leader, request);
+    });
   }
 
   async outboxRows(outbox: number): Promise<{ any: boolean; pending: number | null }> {
-    const session = await this.#open();
     const { schema, table, columns } = this.#settings.outboxes[outbox];
     const name = quoteTable(schema, table);
     const doing = `looking at ${name}`;
-    const any = (await session.rows(doing, `SELECT 1 FROM ${name} LIMIT 1`)).length > 0;
-    if (columns.status === null) return { any, pending: null };
-    const sql = `SELECT COUNT(*) AS pending FROM ${name} WHERE ${quoteIdentifier(columns.status)} = 'pending'`;
-    const [row] = await session.rows(doing, sql);
-    return { any, pending: Number(row['pending']) };
+    return this.#use(async (session) => {
+      const any = (await session.rows(doing, `SELECT 1 FROM ${name} LIMIT 1`)).length > 0;
+      if (columns.status === null) return { any, pending: null };
+      const sql = `SELECT COUNT(*) AS pending FROM ${name} WHERE ${quoteIdentifier(columns.status)} = 'pending'`;
+      const [row] = await session.rows(doing, sql);
+      return { any, pending: Number(row['pending']) };
+    });
   }
 
   close(): Promise<void> {
+    this.#cancelClosing?.();
     this.#session?.destroy();
     return Promise.resolve();
+  }
+
+  async #use<T>(work: (session: Session) => T | Promise<T>): Promise<T> {
+    this.#cancelClosing?.();
+    this.#uses++;
+    try {
+      return await work(await this.#open());
+    } finally {
+      this.#uses--;
+      // We close it before the server does: that would come with an error that nobody has asked for.
+      const idleMs = this.#settings.relay.takeOverMs / 2;
+      if (this.#uses === 0) this.#cancelClosing = this.#clock.after(idleMs, () => this.#session?.destroy());
+    }
   }
 
   async #open(): Promise<Session> {
     const current = this.#usable();
     if (current !== null) return current;
     const opened = await Session.open(this.#settings.mysql, this.#log);
+    await opened.endWhenSilentFor(this.#settings.relay.takeOverMs);
     // Somebody else may have been as quick: one connection is enough.
     const meanwhile = this.#usable();
     if (meanwhile === null) this.#session = opened;

@@ -68,6 +68,14 @@ export class Session {
     return this.#usable;
   }
 
+  /**
+   * From now on the server ends the connection, and with it every lock that it holds, when nothing comes from it for
+   * so long: a frozen process, a dead network.
+   */
+  async endWhenSilentFor(ms: number): Promise<void> {
+    await this.change('setting the take-over time', 'SET SESSION wait_timeout = ?', [Math.ceil(ms / 1000)]);
+  }
+
   async rows(doing: string, sql: string, values: readonly unknown[] = [], timeoutMs = this.#timeoutMs): Promise<Row[]> {
     const [rows] = await this.#query(doing, sql, values, timeoutMs);
     return rows as Row[];

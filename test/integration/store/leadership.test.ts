@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { lockName } from '../../../src/store/leadership.ts';
 import { Proxy } from '../../stack/proxy.ts';
-import { until } from '../../stack/until.ts';
+import { eventually, until } from '../../stack/until.ts';
 import { checkpointAt, flushOf, StoreBed } from './store-bed.ts';
 
 const TAKE_OVER_MS = 3_000;
@@ -144,3 +144,29 @@ async function waits(bed: StoreBed): Promise<string | undefined> {
   );
   return rows.at(0)?.['id'] as string | undefined;
 }
+
+test('S22 the leader is frozen in the midst of a flush: its locks end with its time, and it is taken over', async () => {
+  await using bed = await StoreBed.open();
+  await using proxy = await Proxy.open(bed.mysql);
+  const place = { host: '127.0.0.1', port: proxy.port };
+  const store = bed.store({ takeOverMs: TAKE_OVER_MS, place });
+  const leader = await bed.lead(store);
+  const ids = await bed.insert(2);
+  const application = await bed.connect();
+  await application.beginTransaction();
+  await application.query('SELECT id FROM outbox WHERE id = ? FOR UPDATE', [ids[1]]);
+  const flushed = store.flush(leader, flushOf(ids, 700)).catch(() => undefined);
+  await bed.lockWait();
+  // From here on nothing arrives: the transaction stands open, with the offsets row locked.
+  proxy.freeze();
+  const startedMs = performance.now();
+  const next = bed.store({ takeOverMs: TAKE_OVER_MS });
+  const successor = await eventually(() => bed.lead(next), { withinMs: 4 * TAKE_OVER_MS, what: 'taken over' });
+  // A second for the row, the take-over time, and one try more.
+  expect(performance.now() - startedMs).toBeLessThan(TAKE_OVER_MS + 4_000);
+  await application.commit();
+  expect(await next.flush(successor, flushOf(ids, 800))).toEqual(checkpointAt(800));
+  proxy.cut();
+  await flushed;
+  expect((await bed.offsets())['position']).toBe('800');
+});
