@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { insertRows } from '../../stack/outbox-rows.ts';
+import { insertInto, insertRows } from '../../stack/outbox-rows.ts';
 import { RelayBed } from '../../stack/relay-bed.ts';
 
 const MIB = 1_048_576;
@@ -36,14 +36,19 @@ test.for([32 * MIB, 4 * MIB])(
   },
 );
 
-test('a transaction over its bound halts the relay before it, and a larger bound lets it go on', async () => {
+test('a transaction over its bound that changes its own rows halts the relay before it; a larger bound lets it go on', async () => {
   await using bed = await RelayBed.open();
   const topic = bed.servers.topic('orders');
   const relay = await bed.start({ relay: { maxTransactionBytes: MIB } });
   await insertRows(bed.servers.pool, { topic, count: 10, payloadBytes: 10_000 });
   await bed.retired();
   const before = await bed.saved();
-  await insertRows(bed.servers.pool, { topic, count: 30, payloadBytes: 65_536 });
+  const connection = await bed.servers.pool.getConnection();
+  await connection.beginTransaction();
+  await insertInto(connection, { topic, count: 30, payloadBytes: 65_536 });
+  await connection.query("UPDATE outbox SET event_type = 'changed' ORDER BY id DESC LIMIT 1");
+  await connection.commit();
+  connection.release();
   await insertRows(bed.servers.pool, { topic, count: 10 });
   expect((await relay.exited).code).toBe(1);
   const halted = relay.lines().find(({ event }) => event === 'relay-halted');
