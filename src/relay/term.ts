@@ -106,7 +106,7 @@ export class Term {
 
   /** Reads stream after stream; each begins behind the last transaction routed. */
   async #read(): Promise<void> {
-    const { source, clock, log } = this.#deps;
+    const { source, settings, clock, log } = this.#deps;
     const signal = this.#endReading.signal;
     const ended = (): boolean => signal.aborted;
     /** Where the stream could not be read last time. */
@@ -127,6 +127,11 @@ export class Term {
         // Once may be an accident of the wire; twice at one place is what the log holds.
         // Inside a transaction there is no second try: its rows so far would be sent again with each.
         const isUnreadable = fault.code === 'BINLOG_DECODE' && (resumeAt === unreadableAt || this.#router.isInside);
+        if (fault.code === 'BINLOG_SERVER_ID_CLASH') {
+          // Who reads with our id may be our successor, whose lock was ours until a moment ago: the next ping tells.
+          await pause(clock, settings.relay.takeOverMs, signal);
+          if (ended()) return;
+        }
         if (isUnreadable || (fault.disposition !== 'retry' && fault.disposition !== 'renew')) {
           this.#end({ ...fault, disposition: 'halt' });
           return;

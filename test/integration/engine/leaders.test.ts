@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { comparePositions } from '../../../src/model/position.ts';
+import { lockName } from '../../../src/store/leadership.ts';
 import { insertRows } from '../../stack/outbox-rows.ts';
 import { RelayBed } from '../../stack/relay-bed.ts';
 import { until } from '../../stack/until.ts';
@@ -56,4 +57,37 @@ test('S15 S22 I4 a frozen leader is taken over; when it wakes it writes nothing 
   await insertRows(bed.servers.pool, { ...rows, count: 10 });
   await bed.retired();
   expect(await bed.expectDelivered({ faultInjected: true })).toMatchObject({ committed: 2_020, lost: 0, reordered: 0 });
+});
+
+test('I3 the lock is lost and the successor reads with the same server id: the one before stands by, it does not halt', async () => {
+  await using bed = await RelayBed.open();
+  const rows = { topic: bed.servers.topic('orders'), count: 100, perTransaction: 5 };
+  const first = await bed.start();
+  const second = await bed.launch();
+  await second.waitFor('relay-state', { fields: { to: 'standby' } });
+  await insertRows(bed.servers.pool, rows);
+  await bed.retired();
+  const [lock] = await bed.sql('SELECT IS_USED_LOCK(?) AS holder', [
+    lockName(bed.servers.database, bed.servers.database),
+  ]);
+  await bed.sql(`KILL CONNECTION ${String(lock['holder'])}`);
+  await second.waitFor('binlog-streaming', { withinMs: 5_000 });
+  await first.waitFor('relay-state', { fields: { to: 'standby' } });
+  await insertRows(bed.servers.pool, rows);
+  await bed.retired();
+  expect(second.lines().filter(({ event }) => event === 'binlog-streaming')).toHaveLength(1);
+  expect(await bed.expectDelivered({ faultInjected: true })).toMatchObject({ committed: 200, lost: 0, reordered: 0 });
+});
+
+test('I3 two relays of different names with one server id: told what to change, and no war of reconnects', async () => {
+  await using bed = await RelayBed.open({ config: { relay: { takeOverMs: 3_000 } } });
+  const first = await bed.start();
+  const second = await bed.start({ name: `${bed.servers.database}-other` });
+  expect((await first.exited).code).not.toBe(0);
+  expect(first.stderr()).toContain('BINLOG_SERVER_ID_CLASH');
+  expect(first.stderr()).toContain('mysql.serverId');
+  await insertRows(bed.servers.pool, { topic: bed.servers.topic('orders'), count: 10 });
+  await bed.retired();
+  expect(second.lines().filter(({ event }) => event === 'binlog-streaming')).toHaveLength(1);
+  expect(await bed.expectDelivered()).toMatchObject({ committed: 10, duplicates: 0 });
 });
