@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isMariadb } from '../../stack/flavour.ts';
 import { startMysql } from '../../stack/stack.ts';
 import { BinlogBed, insertOf, keysOf } from './binlog-bed.ts';
 
@@ -6,20 +7,6 @@ const COMPRESS = 'SET SESSION binlog_transaction_compression = ON';
 const MIB = 1_048_576;
 
 let bed: BinlogBed;
-beforeAll(async () => {
-  bed = await BinlogBed.open(await startMysql({ flags: ['--max-allowed-packet=64M'] }));
-  await bed.sql(`
-    CREATE TABLE orders (id INT AUTO_INCREMENT PRIMARY KEY, st VARCHAR(200));
-    CREATE TABLE many (n INT PRIMARY KEY, filler VARCHAR(3000));
-    CREATE TABLE cdc_relay_offsets (name VARCHAR(64) PRIMARY KEY, n INT)`);
-  await bed.session(
-    'SET cte_max_recursion_depth = 10000',
-    `INSERT INTO many WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000)
-     SELECT n, REPEAT('x', 3000) FROM c`,
-  );
-});
-afterAll(() => bed[Symbol.asyncDispose]());
-
 const FROM_MANY = `INSERT INTO outbox (topic, aggregate_id, payload)
   SELECT 'orders', n, JSON_OBJECT('f', filler) FROM many ORDER BY n`;
 const allOfMany = Array.from({ length: 5000 }, (_, n) => String(n + 1));
@@ -29,7 +16,18 @@ async function payloads(from: { file: string; offset: number }): Promise<number>
   return events.filter((event) => event['Event_type'] === 'Transaction_payload').length;
 }
 
-describe('C1 compressed transactions', () => {
+/** MariaDB compresses events instead. */
+describe.skipIf(isMariadb())('C1 compressed transactions', () => {
+  beforeAll(async () => {
+    bed = await BinlogBed.open(await startMysql({ flags: ['--max-allowed-packet=64M'] }));
+    await bed.sql(`
+    CREATE TABLE orders (id INT AUTO_INCREMENT PRIMARY KEY, st VARCHAR(200));
+    CREATE TABLE many (n INT PRIMARY KEY, filler VARCHAR(3000));
+    CREATE TABLE cdc_relay_offsets (name VARCHAR(64) PRIMARY KEY, n INT)`);
+    await bed.sql('INSERT INTO many VALUES ?', [allOfMany.map((n) => [Number(n), 'x'.repeat(3_000)])]);
+  });
+  afterAll(() => bed[Symbol.asyncDispose]());
+
   it('of one session among others, in every shape', async () => {
     const from = await bed.head();
     await bed.session(
