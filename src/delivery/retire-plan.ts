@@ -1,3 +1,4 @@
+import { ByteIds, type RowId, rowIds } from '../model/row-ids.ts';
 import type { RetireRows } from '../model/store.ts';
 import type { AckWindow, Committable } from './ack-window.ts';
 import type { Batch } from './batch.ts';
@@ -5,7 +6,7 @@ import type { Batch } from './batch.ts';
 /** A row that was acknowledged but that the application held when it was to be retired. */
 export interface HeldRow {
   readonly outbox: number;
-  readonly id: bigint;
+  readonly id: RowId;
   readonly transaction: number;
 }
 
@@ -35,7 +36,7 @@ export class RetirePlan {
     this.fresh = collect(batches, retires);
     this.suspects = retires.flatMap((_, outbox) => {
       const ids = heldBefore.filter((row) => row.outbox === outbox).map((row) => row.id);
-      return ids.length === 0 ? [] : [{ outbox, ids: BigUint64Array.from(ids).sort() }];
+      return kinds(ids).map((kind) => ({ outbox, ids: rowIds(kind) }));
     });
     for (const batch of batches) settleBatch(window, batch);
     for (const row of heldBefore) window.settle(row.transaction, 1);
@@ -56,7 +57,7 @@ export class RetirePlan {
   #find(rows: readonly RetireRows[]): HeldRow[] {
     const found: HeldRow[] = [];
     for (const { outbox, ids } of rows) {
-      const wanted = new Set(ids);
+      const wanted = new Set<RowId>(ids);
       for (const row of this.#heldBefore) if (row.outbox === outbox && wanted.delete(row.id)) found.push(row);
       for (const batch of this.#batches) {
         if (wanted.size === 0) break;
@@ -79,27 +80,71 @@ function* rowsOf(batch: Batch): Iterable<HeldRow> {
   const ids = batch.ids();
   let at = 0;
   for (let i = 0; i < batch.runCount; i++) {
-    const { transaction, outbox, rows } = batch.run(i);
-    for (const end = at + rows; at < end; at++) yield { outbox, id: ids[at], transaction };
+    const { transaction, outbox, rows, hasKeys } = batch.run(i);
+    for (const end = at + rows; at < end; at++) {
+      yield { outbox, id: hasKeys ? batch.key(at).toString('hex') : ids[at], transaction };
+    }
   }
 }
 
+/** Integers and keys apart: a table has one of them, until its primary key changes. */
+function kinds(ids: readonly RowId[]): RowId[][] {
+  const keys = ids.filter((id) => typeof id === 'string');
+  const integers = ids.filter((id) => typeof id !== 'string');
+  return [integers, keys].filter((kind) => kind.length > 0);
+}
+
 function collect(batches: readonly Batch[], retires: readonly boolean[]): RetireRows[] {
-  const counts = retires.map(() => 0);
+  return retires.flatMap((retired, outbox): RetireRows[] => {
+    if (!retired) return [];
+    const ids = integersOf(batches, outbox);
+    const keys = keysOf(batches, outbox);
+    return [...(ids.length === 0 ? [] : [{ outbox, ids }]), ...(keys.length === 0 ? [] : [{ outbox, ids: keys }])];
+  });
+}
+
+function integersOf(batches: readonly Batch[], outbox: number): BigUint64Array {
+  const all = new BigUint64Array(count(batches, outbox, false));
+  let filled = 0;
+  eachRun(batches, outbox, false, (batch, at, rows) => {
+    all.set(batch.ids().subarray(at, at + rows), filled);
+    filled += rows;
+  });
+  return all.sort();
+}
+
+function keysOf(batches: readonly Batch[], outbox: number): ByteIds {
+  const rows = count(batches, outbox, true);
+  const bytes = Buffer.allocUnsafe(rows === 0 ? 0 : batches.reduce((sum, batch) => sum + batch.keyBytes, 0));
+  const places = new Uint32Array(rows * 2);
+  let end = 0;
+  let filled = 0;
+  eachRun(batches, outbox, true, (batch, at, count) => {
+    end = batch.copyKeys(at, count, bytes, end, places, filled);
+    filled += 2 * count;
+  });
+  return ByteIds.sorted(bytes, places);
+}
+
+function count(batches: readonly Batch[], outbox: number, hasKeys: boolean): number {
+  let all = 0;
+  eachRun(batches, outbox, hasKeys, (_, __, rows) => (all += rows));
+  return all;
+}
+
+/** `at`: the run's first row in its batch. */
+function eachRun(
+  batches: readonly Batch[],
+  outbox: number,
+  hasKeys: boolean,
+  visit: (batch: Batch, at: number, rows: number) => void,
+): void {
   for (const batch of batches) {
-    for (let i = 0; i < batch.runCount; i++) counts[batch.run(i).outbox] += batch.run(i).rows;
-  }
-  const all = retires.map((retired, outbox) => (retired ? new BigUint64Array(counts[outbox]) : null));
-  const filled = retires.map(() => 0);
-  for (const batch of batches) {
-    const ids = batch.ids();
     let at = 0;
     for (let i = 0; i < batch.runCount; i++) {
-      const { outbox, rows } = batch.run(i);
-      all[outbox]?.set(ids.subarray(at, at + rows), filled[outbox]);
-      filled[outbox] += rows;
-      at += rows;
+      const run = batch.run(i);
+      if (run.outbox === outbox && run.hasKeys === hasKeys) visit(batch, at, run.rows);
+      at += run.rows;
     }
   }
-  return all.flatMap((ids, outbox) => (ids === null || ids.length === 0 ? [] : [{ outbox, ids: ids.sort() }]));
 }

@@ -1,4 +1,5 @@
 import type { Checkpoint, Position } from './position.ts';
+import type { RowIds } from './row-ids.ts';
 
 declare const leader: unique symbol;
 
@@ -37,8 +38,7 @@ export interface ServerFacts {
 /** Rows of one outbox that were acknowledged and are to be marked or deleted. */
 export interface RetireRows {
   readonly outbox: number;
-  /** Ascending. */
-  readonly ids: BigUint64Array;
+  readonly ids: RowIds;
 }
 
 export interface FlushRequest<C extends Checkpoint> {

@@ -1,6 +1,7 @@
 import { fault, RelayError } from '../model/fault.ts';
 import { quoteTable } from '../model/identifier.ts';
 import type { Checkpoint } from '../model/position.ts';
+import { type RowId, rowIds } from '../model/row-ids.ts';
 import type { Settings } from '../model/settings.ts';
 import type { FlushRequest, Leader, RetireRows } from '../model/store.ts';
 import { OutboxRetirement } from './outbox-retirement.ts';
@@ -126,9 +127,10 @@ async function rollBack(session: Session): Promise<void> {
 }
 
 function merge(a: readonly RetireRows[], b: readonly RetireRows[]): RetireRows[] {
-  const outboxes = new Set([...a, ...b].map((rows) => rows.outbox));
-  return [...outboxes].map((outbox) => {
-    const ids = [...a, ...b].filter((rows) => rows.outbox === outbox).flatMap((rows) => [...rows.ids]);
-    return { outbox, ids: BigUint64Array.from(ids).sort() };
-  });
+  const merged = new Map<string, { outbox: number; ids: RowId[] }>();
+  for (const { outbox, ids } of [...a, ...b]) {
+    const kind = `${outbox} ${typeof [...ids][0]}`;
+    merged.set(kind, { outbox, ids: [...(merged.get(kind)?.ids ?? []), ...ids] });
+  }
+  return [...merged.values()].map(({ outbox, ids }) => ({ outbox, ids: rowIds(ids) }));
 }

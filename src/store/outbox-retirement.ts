@@ -1,6 +1,8 @@
 import { RelayError } from '../model/fault.ts';
 import { quoteIdentifier, quoteTable } from '../model/identifier.ts';
+import { type RowId, type RowIds, rowIds } from '../model/row-ids.ts';
 import type { OutboxSettings } from '../model/settings.ts';
+import { IdLiterals, idOf } from './id-literals.ts';
 import type { Session } from './session.ts';
 
 /** Suspects looked at one by one in a flush: each is a round trip. The rest is looked at in the next flush. */
@@ -21,10 +23,13 @@ const LOCKED_ERRNOS: readonly unknown[] = [3572, 1205];
 export class OutboxRetirement {
   readonly #table: string;
   readonly #id: string;
+  readonly #literals: IdLiterals;
   readonly #stillPending: string;
   readonly #retire: string;
 
-  constructor({ schema, table, columns, retire }: OutboxSettings) {
+  constructor(outbox: OutboxSettings) {
+    const { schema, table, columns, retire } = outbox;
+    this.#literals = new IdLiterals(outbox);
     this.#table = quoteTable(schema, table);
     this.#id = quoteIdentifier(columns.id);
     if (retire === 'keep' || columns.status === null) {
@@ -46,51 +51,53 @@ export class OutboxRetirement {
    * yet committed in the engine. Those are read again under lock (which waits for the commit) and retired then. What
    * is gone or no longer pending was settled by somebody else.
    */
-  async retire(session: Session, ids: BigUint64Array): Promise<void> {
+  async retire(session: Session, ids: RowIds): Promise<void> {
     for (const some of statements(ids)) await this.#retireSome(session, some);
   }
 
-  async #retireSome(session: Session, ids: BigUint64Array): Promise<void> {
-    const list = ids.join(',');
+  async #retireSome(session: Session, ids: RowIds): Promise<void> {
     const doing = `retiring rows of ${this.#table}`;
-    const where = `WHERE ${this.#id} IN (${list}) AND ${this.#stillPending}`;
+    const where = await this.#where(session, ids);
     const { matched } = await session.change(doing, `${this.#retire} ${where}`);
     if (matched === ids.length) return;
-    const left = await session.rows(
+    const shown = await this.#literals.shown(session, ids);
+    const rows = await session.rows(
       doing,
-      `SELECT ${this.#id} AS id FROM ${this.#table} FORCE INDEX (PRIMARY) ${where} FOR UPDATE`,
+      `SELECT ${shown} AS id FROM ${this.#table} FORCE INDEX (PRIMARY) ${where} FOR UPDATE`,
     );
-    if (left.length === 0) return;
-    await session.change(
-      doing,
-      `${this.#retire} WHERE ${this.#id} IN (${left.map((row) => String(row['id'])).join(',')}) AND ${this.#stillPending}`,
-    );
+    if (rows.length === 0) return;
+    const left = rowIds(rows.map((row) => idOf(row['id'], ids)));
+    await session.change(doing, `${this.#retire} ${await this.#where(session, left)}`);
+  }
+
+  async #where(session: Session, ids: RowIds): Promise<string> {
+    return `WHERE ${this.#id} IN (${await this.#literals.list(session, ids)}) AND ${this.#stillPending}`;
   }
 
   /** Locks what nobody holds. A row that is gone counts as free: there is nothing to wait for. */
-  async lockWithoutWaiting(
-    session: Session,
-    ids: BigUint64Array,
-  ): Promise<{ free: BigUint64Array; locked: BigUint64Array }> {
+  async lockWithoutWaiting(session: Session, ids: RowIds): Promise<{ free: RowIds; locked: RowIds }> {
     const doing = `looking for held rows of ${this.#table}`;
-    const select = `SELECT ${this.#id} AS id, ${this.#stillPending} FROM ${this.#table} FORCE INDEX (PRIMARY) WHERE ${this.#id}`;
-    const free = new Set<bigint>();
+    const shown = await this.#literals.shown(session, ids);
+    const select = `SELECT ${shown} AS id, ${this.#stillPending} FROM ${this.#table} FORCE INDEX (PRIMARY) WHERE ${this.#id}`;
+    const free = new Set<RowId>();
     for (const some of statements(ids)) {
-      const got = await session.rows(doing, `${select} IN (${some.join(',')}) FOR UPDATE SKIP LOCKED`);
-      for (const row of got) free.add(BigInt(String(row['id'])));
+      const list = await this.#literals.list(session, some);
+      const got = await session.rows(doing, `${select} IN (${list}) FOR UPDATE SKIP LOCKED`);
+      for (const row of got) free.add(idOf(row['id'], ids));
     }
-    const locked: bigint[] = [];
+    const locked: RowId[] = [];
     let looks = 0;
     // SKIP LOCKED does not tell held from gone: the few that it left out are asked for one by one.
     for (const id of ids) {
       if (free.has(id)) continue;
-      if (looks++ < SINGLE_LOOKS && (await this.#isFree(session, doing, `${select} = ${id} FOR UPDATE NOWAIT`))) {
+      const one = await this.#literals.list(session, rowIds([id]));
+      if (looks++ < SINGLE_LOOKS && (await this.#isFree(session, doing, `${select} = ${one} FOR UPDATE NOWAIT`))) {
         free.add(id);
       } else {
         locked.push(id);
       }
     }
-    return { free: BigUint64Array.from(free).sort(), locked: BigUint64Array.from(locked) };
+    return { free: rowIds([...free]), locked: rowIds(locked) };
   }
 
   async #isFree(session: Session, doing: string, sql: string): Promise<boolean> {
@@ -105,6 +112,6 @@ export class OutboxRetirement {
   }
 }
 
-function* statements(ids: BigUint64Array): Iterable<BigUint64Array> {
+function* statements(ids: RowIds): Iterable<RowIds> {
   for (let at = 0; at < ids.length; at += STATEMENT_IDS) yield ids.subarray(at, at + STATEMENT_IDS);
 }

@@ -92,9 +92,9 @@ describe('a lane', () => {
     lane.append(madeRow(4, 'a', 10, 1), 12, 1);
     const batch = lane.next()!;
     expect(Array.from({ length: batch.runCount }, (_, index) => batch.run(index))).toEqual([
-      { transaction: 11, outbox: 0, rows: 2 },
-      { transaction: 11, outbox: 1, rows: 1 },
-      { transaction: 12, outbox: 1, rows: 1 },
+      { transaction: 11, outbox: 0, rows: 2, hasKeys: false },
+      { transaction: 11, outbox: 1, rows: 1, hasKeys: false },
+      { transaction: 12, outbox: 1, rows: 1, hasKeys: false },
     ]);
   });
 });
