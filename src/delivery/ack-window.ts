@@ -38,6 +38,8 @@ export class AckWindow {
   readonly #open = new TransactionRing();
   /** Skipped runs in log order, each to be added once everything before transaction `after` is settled. */
   #skipped: { readonly after: number; readonly run: GtidRun }[] = [];
+  /** The first of them that a checkpoint may be under way with: they stay as they are. */
+  #promised = 0;
   #reached: Boundary;
   #gtids: GtidSet | null;
   #saved: Checkpoint;
@@ -60,7 +62,7 @@ export class AckWindow {
   /** Opens a transaction; it stays unsettled until `routed`. Returns its number. */
   open(transaction: Transaction): number {
     const number = this.#open.push(transaction);
-    for (const run of transaction.skipped) this.#skipped.push({ after: number, run });
+    for (const run of transaction.skipped) this.#skip(number, run);
     return number;
   }
 
@@ -86,7 +88,7 @@ export class AckWindow {
   /** The stream stands at a boundary behind everything opened so far. */
   reached(position: Position, skipped: readonly GtidRun[], worthSaving: boolean): void {
     const after = this.#open.next;
-    for (const run of skipped) this.#skipped.push({ after, run });
+    for (const run of skipped) this.#skip(after, run);
     this.#reached = { after, position, worthSaving: worthSaving || this.#reached.worthSaving };
   }
 
@@ -115,9 +117,20 @@ export class AckWindow {
   committed(checkpoint: Committable): void {
     this.#gtids = checkpoint.gtids;
     this.#skipped.splice(0, checkpoint.skippedRuns);
+    this.#promised = Math.max(0, this.#promised - checkpoint.skippedRuns);
     this.#open.dropBefore(checkpoint.through);
     if (checkpoint.boundary !== null) checkpoint.boundary.worthSaving = false;
     this.#saved = checkpoint;
+  }
+
+  /** Runs that go on where the last one ends become one: behind a row that is stuck there may be millions. */
+  #skip(after: number, run: GtidRun): void {
+    const last = this.#skipped.length > this.#promised ? this.#skipped.at(-1) : undefined;
+    if (last?.after === after && last.run.sid === run.sid && last.run.last + 1 === run.first) {
+      this.#skipped[this.#skipped.length - 1] = { after, run: { ...run, first: last.run.first } };
+    } else {
+      this.#skipped.push({ after, run });
+    }
   }
 
   /** Adds everything before `through` in log order; returns how many of the skipped runs that takes. */
@@ -132,6 +145,7 @@ export class AckWindow {
       }
       taken++;
     }
+    this.#promised = Math.max(this.#promised, taken);
     if (gtids !== null) for (; next < through; next++) this.#open.addGtid(next, gtids);
     return taken;
   }
