@@ -71,3 +71,31 @@ test('B1 the dump connection is cut in the midst of a transaction: read again fr
   await watch.expectSound();
   expect(await through.expectDelivered()).toMatchObject({ committed: 1_050, duplicates: 0 });
 });
+
+test('B1 a transaction too large to be kept is cut in its second reading: begun again, all there, in order', async () => {
+  await using proxy = await Proxy.open(bed.servers.mysql);
+  await using through = await RelayBed.open({
+    topics: { orders: 1 },
+    config: {
+      ...SMALL_BATCHES,
+      mysql: { host: '127.0.0.1', port: proxy.port },
+      relay: { maxTransactionBytes: 262_144, maxInFlightBytes: 262_144 },
+    },
+  });
+  const topic = through.servers.topic('orders');
+  const relay = await through.start();
+  await using watch = new CheckpointWatch(through.servers);
+  await insertRows(through.servers.pool, { topic, count: 20 });
+  await through.retired();
+  await insertRows(through.servers.pool, { topic, count: 2_000, payloadBytes: 3_000 });
+  await relay.waitFor('binlog-second-read');
+  await until(async () => (await through.records()) > 40, { withinMs: 20_000, what: 'some of its rows', everyMs: 1 });
+  proxy.cutAfter(20_000, 'down');
+  await relay.waitFor('tail-lost');
+  expect(await through.records()).toBeLessThan(2_020);
+  await insertRows(through.servers.pool, { topic, count: 20 });
+  await through.retired();
+  await watch.expectSound();
+  expect(relay.alive()).toBe(true);
+  expect(await through.expectDelivered({ faultInjected: true })).toMatchObject({ committed: 2_040, reordered: 0 });
+});

@@ -61,3 +61,15 @@ test('a transaction over its bound that changes its own rows halts the relay bef
   await bed.retired();
   expect(await bed.expectDelivered()).toMatchObject({ committed: 50, duplicates: 0 });
 });
+
+test('transactions over the bound of memory go out among others, in order and once', async () => {
+  await using bed = await RelayBed.open({ config: { relay: { maxTransactionBytes: 65_536 } } });
+  const topic = bed.servers.topic('orders');
+  const relay = await bed.start();
+  for (const payloadBytes of [100, 20_000, 100, 70_000]) {
+    await insertRows(bed.servers.pool, { topic, count: 50, payloadBytes });
+  }
+  await bed.retired();
+  expect(relay.lines().filter(({ event }) => event === 'binlog-second-read')).toHaveLength(2);
+  expect(await bed.expectDelivered()).toMatchObject({ committed: 200, delivered: 200, duplicates: 0 });
+});
