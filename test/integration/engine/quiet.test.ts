@@ -1,4 +1,6 @@
+import type { RowDataPacket } from 'mysql2/promise';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { comparePositions } from '../../../src/model/position.ts';
 import { startDatabase } from '../../stack/flavour.ts';
 import type { DatabaseServer } from '../../stack/handles.ts';
 import { insertRows } from '../../stack/outbox-rows.ts';
@@ -39,6 +41,31 @@ test('L2 10,000 rows: published once, own updates passed over, then nothing is w
   await bed.retired();
   expect(relay.lines().filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
   expect(await bed.expectDelivered()).toMatchObject({ committed: 10_010, delivered: 10_010, duplicates: 0 });
+});
+
+test('S19 a row that the application holds: the others are published, nothing is written while it waits, then it is', async () => {
+  await using bed = await RelayBed.open({ mysql });
+  const topic = bed.servers.topic('orders');
+  const relay = await bed.start({ relay: { flushMs: 1_500 } });
+  const application = await bed.servers.pool.getConnection();
+  await insertRows(bed.servers.pool, { topic, count: 20, perTransaction: 1 });
+  // Sent at once, retired later: time to take a lock.
+  await application.beginTransaction();
+  const [[held]] = await application.query<RowDataPacket[]>(
+    "SELECT id FROM outbox WHERE status = 'pending' ORDER BY id DESC LIMIT 1 FOR UPDATE SKIP LOCKED",
+  );
+  await bed.retired('outbox', { where: `id <> ${String(held['id'])}` });
+  await relay.waitFor('rows-held-by-application');
+  await bed.expectQuiet(QUIET_MS);
+  const before = await bed.saved();
+  await application.query('UPDATE outbox SET attempts = 7 WHERE id = ?', [held['id']]);
+  await application.commit();
+  application.release();
+  await bed.retired();
+  await relay.waitFor('rows-released-by-application');
+  expect(comparePositions((await bed.saved())!, before!)).toBeGreaterThan(0);
+  expect(await bed.count('outbox', 'attempts = 7')).toBe(1);
+  expect(await bed.expectDelivered()).toMatchObject({ committed: 20, duplicates: 0 });
 });
 
 test('S27 two relays of different names on one server do not feed each other', async () => {
