@@ -76,7 +76,8 @@ export function brokerProperties(place: Place, places: readonly Place[], paths: 
 export function formatArguments(clusterId: string, file: string): string[] {
   const user = `[name=${KAFKA_USER.username},password=${KAFKA_USER.password}]`;
   const scram = ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((mechanism) => ['--add-scram', `${mechanism}=${user}`]);
-  return ['format', '--ignore-formatted', '-t', clusterId, '-c', file, ...scram];
+  // In one word: an id may begin with a hyphen.
+  return ['format', '--ignore-formatted', `--cluster-id=${clusterId}`, '-c', file, ...scram];
 }
 
 function protocol({ tls, sasl }: SecureListener): string {
