@@ -35,7 +35,12 @@ const COLUMNS = `
 
 const Variables = z.tuple([z.object({ logBin: z.coerce.number(), nameCase: z.coerce.number() })]);
 
-const Logs = z.array(z.object({ Log_name: z.string(), File_size: z.coerce.number() })).min(1);
+const Logs = z
+  .array(z.object({ Log_name: z.string(), File_size: z.coerce.number(), Encrypted: z.string().optional() }))
+  .min(1);
+
+/** Leads an encrypted file and counts in its size, but not in positions. */
+const ENCRYPTION_HEADER_BYTES = 512;
 
 const Columns = z.array(
   z.object({
@@ -93,8 +98,8 @@ export async function askFacts(
 }
 
 function headOf(logs: unknown): Position {
-  const { Log_name: file, File_size: offset } = Logs.parse(logs).at(-1)!;
-  return { file, offset };
+  const { Log_name: file, File_size: size, Encrypted: encrypted } = Logs.parse(logs).at(-1)!;
+  return { file, offset: encrypted === 'Yes' ? size - ENCRYPTION_HEADER_BYTES : size };
 }
 
 function ask(connection: Connection, sql: string, values: readonly unknown[]): Promise<unknown> {

@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { cp, link, mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { inTree, mysqlTree, type Program } from './binaries.ts';
 import { cached } from './cache.ts';
@@ -21,18 +21,52 @@ export async function startLocalMysql(options: DatabaseOptions): Promise<Databas
   return startLocalDatabase(flavour, options);
 }
 
-function mysqld(tree: string, data: string): Program {
-  const { program, args } = inTree(tree, 'usr/sbin/mysqld');
+/** One whose keys lie in a file beside its data, so that it can encrypt its logs. */
+export async function startLocalMysqlWithKeyring(options: DatabaseOptions): Promise<DatabaseServer> {
+  const tree = await mysqlTree();
+  const keyring = await keyringDirectory(tree);
+  const flavour = {
+    name: 'MySQL with a keyring',
+    template: join(keyring, 'data'),
+    daemon: (data: string) => mysqld(tree, data, join(keyring, 'mysqld'), join(keyring, 'plugin')),
+    flags: MYSQL_FLAGS,
+  };
+  return startLocalDatabase(flavour, options);
+}
+
+/** The server looks for the list of its components beside its program: that is linked here, beside the list. */
+async function keyringDirectory(tree: string): Promise<string> {
+  const template = await dataTemplate(tree);
+  return cached(`${basename(tree)}-keyring`, async (directory) => {
+    const [data, plugin] = [join(directory, 'data'), join(directory, 'plugin')];
+    await link(join(tree, PROGRAM), join(directory, 'mysqld'));
+    await writeFile(join(directory, 'mysqld.my'), JSON.stringify({ components: `file://${KEYRING}` }));
+    await mkdir(plugin);
+    await cp(join(tree, PLUGINS, `${KEYRING}.so`), join(plugin, `${KEYRING}.so`));
+    await writeFile(join(plugin, `${KEYRING}.cnf`), JSON.stringify({ read_local_config: true }));
+    await cp(template, data, { recursive: true });
+    // Each server has the data directory as its working directory.
+    await writeFile(join(data, `${KEYRING}.cnf`), JSON.stringify({ path: './keys', read_only: false }));
+  });
+}
+
+const KEYRING = 'component_keyring_file';
+const PROGRAM = 'usr/sbin/mysqld';
+const PLUGINS = 'usr/lib/mysql/plugin';
+
+function mysqld(tree: string, data: string, file = join(tree, PROGRAM), plugins = join(tree, PLUGINS)): Program {
+  const { program, args } = inTree(tree, PROGRAM);
   return {
     program,
     args: [
-      ...args,
+      ...args.slice(0, -1),
+      file,
       '--no-defaults',
       '--user=root',
       `--basedir=${join(tree, 'usr')}`,
       `--lc-messages-dir=${join(tree, 'usr/share/mysql')}`,
       `--character-sets-dir=${join(tree, 'usr/share/mysql/charsets')}`,
-      `--plugin-dir=${join(tree, 'usr/lib/mysql/plugin')}`,
+      `--plugin-dir=${plugins}`,
       '--secure-file-priv=NULL',
       `--datadir=${data}`,
     ],

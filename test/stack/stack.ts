@@ -4,7 +4,7 @@ import { KAFKA_IMAGE, startDockerKafka } from './docker-kafka.ts';
 import type { DatabaseOptions, DatabaseServer, KafkaCluster, KafkaOptions, MysqlOptions } from './handles.ts';
 import { startLocalKafka } from './local-kafka.ts';
 import { startLocalMariadb } from './local-mariadb.ts';
-import { startLocalMysql } from './local-mysql.ts';
+import { startLocalMysql, startLocalMysqlWithKeyring } from './local-mysql.ts';
 import { follow } from './replica.ts';
 
 /**
@@ -24,6 +24,11 @@ export async function startMysql(options: MysqlOptions = {}): Promise<DatabaseSe
     await server.dispose();
     throw error;
   }
+}
+
+/** A MySQL that has a keyring; null in a container, whose image brings none. */
+export async function startMysqlWithKeyring(options: DatabaseOptions = {}): Promise<DatabaseServer | null> {
+  return (await dockerWith(MYSQL_IMAGE.image)) === null ? startLocalMysqlWithKeyring(options) : null;
 }
 
 /** A MariaDB 10.11. */
