@@ -47,11 +47,9 @@ export function fold(events: readonly RowsEvent[], reader: RowReader, counters: 
         if (kept === undefined) {
           if (became !== was) counters.replaced += 1;
         } else {
-          if (plan.missing !== null) throw unfollowable(plan.missing);
-          kept.event = event;
-          kept.plan = plan;
-          kept.start = after;
-          kept.end = at;
+          if (plan.missing === null || plan.holdsId) keep(kept, event, plan, after, at);
+          // The key of before is all that is left; a change of what nobody needs leaves the row as it was.
+          else if (plan.takes.length > 0) keep(kept, event, before, start, after);
           byKey.delete(was);
           byKey.set(became, kept);
         }
@@ -60,6 +58,12 @@ export function fold(events: readonly RowsEvent[], reader: RowReader, counters: 
     }
   }
   return joined(rows);
+}
+
+/** An image that is not complete says which row is to be read; one that seems to be whole and is not would be wrong. */
+function keep(kept: Kept, event: RowsEvent, plan: RowPlan, start: number, end: number): void {
+  if (event.plan.missing !== null && plan.missing === null) throw unfollowable(event.plan.missing);
+  Object.assign(kept, { event, plan, start, end });
 }
 
 function keyOf({ row }: RowReader, plan: RowPlan): string {

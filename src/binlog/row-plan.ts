@@ -2,7 +2,7 @@ import { fault } from '../model/fault.ts';
 import type { OutboxSettings } from '../model/settings.ts';
 import type { NamedColumn } from './named-columns.ts';
 import { takeDocument, takeId, takeKey, takeText, takeTime, takeStatus, TakeKind, Target, type Take } from './takes.ts';
-import { TopicTemplate } from './topic-template.ts';
+import { TopicTemplate } from '../encoding/topic-template.ts';
 
 /**
  * How to read a row image: for each column that the image holds, in order, how far its value reaches and what is
@@ -20,12 +20,12 @@ export interface RowPlan {
   /** The takes of column i are `firstTake[i]` to `firstTake[i + 1]`, exclusive. */
   readonly firstTake: Uint16Array;
   readonly takes: readonly Take[];
-  /** False: every row is the tail's. */
+  /** False: every row is the tail's, as far as the image says. */
   readonly hasStatus: boolean;
   readonly fixedTopic: Buffer | null;
   readonly template: TopicTemplate | null;
   readonly holdsId: boolean;
-  /** A column that is needed and that the image does not hold. */
+  /** A column that is needed and that the image does not hold: the row is not complete. */
   readonly missing: string | null;
 }
 
@@ -38,7 +38,6 @@ export interface Layout {
   readonly idColumn: number;
   /** By column: what is taken from it. */
   readonly takes: readonly (readonly Take[])[];
-  readonly hasStatus: boolean;
   readonly fixedTopic: Buffer | null;
   readonly template: TopicTemplate | null;
 }
@@ -80,7 +79,6 @@ export function layOut(outbox: number, settings: OutboxSettings, columns: readon
     columns,
     idColumn: find(names.id),
     takes,
-    hasStatus: names.status !== null,
     fixedTopic: settings.topic.kind === 'fixed' ? Buffer.from(settings.topic.topic) : null,
     template,
   };
@@ -101,7 +99,7 @@ export function planFor(layout: Layout, holds: (column: number) => boolean): Row
     width: Uint32Array.from(held, (i) => layout.columns[i].extent?.width ?? 0),
     firstTake,
     takes,
-    hasStatus: layout.hasStatus,
+    hasStatus: takes.some(({ kind }) => kind === TakeKind.StatusLabel || kind === TakeKind.StatusText),
     fixedTopic: layout.fixedTopic,
     template: layout.template,
     holdsId: holds(layout.idColumn),

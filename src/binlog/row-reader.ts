@@ -4,7 +4,7 @@ import { readTimeMs } from './column-time.ts';
 import { u16, u24, u32 } from './little-endian.ts';
 import type { RowPlan } from './row-plan.ts';
 import { PENDING, TakeKind, Target, type Take } from './takes.ts';
-import type { TopicTemplate } from './topic-template.ts';
+import type { TopicTemplate } from '../encoding/topic-template.ts';
 
 /** Whose a row is. */
 export const Verdict = { Deliver: 0, NotPending: 1, Delayed: 2 } as const;
@@ -45,6 +45,7 @@ export class RowReader {
     row.idLow = 0;
     row.idHigh = 0;
     row.createdAtMs = -1;
+    row.isComplete = plan.missing === null;
     this.verdict = plan.hasStatus ? Verdict.NotPending : Verdict.Deliver;
     let delayed = false;
     const nulls = p;

@@ -143,10 +143,10 @@ export class TransactionAssembler {
     }
     const open = this.#open;
     if (event.change === 'insert') {
-      if (event.plan.missing !== null) {
+      if (!event.plan.holdsId) {
         throw this.#unsupported(
-          `an outbox row comes without its column ${event.plan.missing}`,
-          'binlog_row_image must be FULL where outbox rows are written',
+          'an outbox row comes without its primary key',
+          'binlog_row_image must be FULL where the key is a default',
         );
       }
     } else if (!this.hasRows) {

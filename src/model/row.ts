@@ -38,6 +38,8 @@ export interface OutboxRow {
   readonly idempotencyKey: Field;
   /** `created_at` in milliseconds since the epoch; -1 when the column is absent or NULL. */
   createdAtMs: number;
+  /** False: the log left columns out. Only outbox and id hold then; the row is to be read (`Store.readRows`). */
+  isComplete: boolean;
 }
 
 /** Walks rows without making objects: `row` is filled by each `next()` that returns true. */
@@ -66,5 +68,6 @@ export function emptyRow(): OutboxRow {
     headers: emptyField(),
     idempotencyKey: emptyField(),
     createdAtMs: -1,
+    isComplete: true,
   };
 }

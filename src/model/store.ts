@@ -1,5 +1,6 @@
 import type { Checkpoint, Position } from './position.ts';
-import type { RowIds } from './row-ids.ts';
+import type { RowCursor } from './row.ts';
+import type { RowId, RowIds } from './row-ids.ts';
 
 declare const leader: unique symbol;
 
@@ -52,6 +53,14 @@ export interface FlushRequest<C extends Checkpoint> {
   readonly high: Position;
 }
 
+/** Rows as they are in the table now, locked for as long as they are read. */
+export interface FoundRows {
+  /** In the order asked for; those that are not there, not pending or not due are left out. */
+  readonly rows: RowCursor;
+  /** Not there. */
+  readonly gone: readonly RowId[];
+}
+
 /** MySQL as the engine sees it: everything but the binlog. All methods throw `RelayError`. */
 export interface Store {
   serverFacts(): Promise<ServerFacts>;
@@ -68,6 +77,12 @@ export interface Store {
    * holds are left out: the last call of `checkpoint` names them. Returns what was saved.
    */
   flush<C extends Checkpoint>(leader: Leader, request: FlushRequest<C>): Promise<C | null>;
+  /**
+   * Rows of one outbox by primary key, some hundred at most, exactly as the tail would give them but for JSON, which is
+   * text. A locking read: what the log shows may not be visible yet. `dueBeforeMs`: rows available from there on are
+   * not due.
+   */
+  readRows(outbox: number, ids: readonly RowId[], dueBeforeMs: number): Promise<FoundRows>;
   /** Rows of an outbox: whether there are any, and how many wait (null where there is no status column). */
   outboxRows(outbox: number): Promise<{ readonly any: boolean; readonly pending: number | null }>;
   close(): Promise<void>;

@@ -13,6 +13,7 @@ import type { RowCursor } from '../model/row.ts';
 import type { Transaction, TransactionGroup } from '../model/source.ts';
 import type { Flusher } from './flusher.ts';
 import type { LaneSender } from './lane-sender.ts';
+import { type RowCompletion, takeRun } from './row-completion.ts';
 
 const TOPIC_BACK_OFF = { baseMs: 100, capMs: 5_000 };
 
@@ -23,6 +24,7 @@ export interface RouterDeps {
   readonly sender: LaneSender;
   readonly flusher: Flusher;
   readonly publisher: Publisher;
+  readonly completion: RowCompletion;
   readonly clock: Clock;
   readonly log: Log;
   readonly batchRecords: number;
@@ -90,16 +92,20 @@ export class Router {
     return true;
   }
 
-  async #routeRows(
-    { commitMicros }: Transaction,
-    cursor: RowCursor,
-    number: number,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  async #routeRows(transaction: Transaction, cursor: RowCursor, number: number, signal: AbortSignal): Promise<boolean> {
     const { window } = this.#deps;
-    const commitMs = Math.floor(commitMicros / 1000);
+    const commitMs = Math.floor(transaction.commitMicros / 1000);
     const { row } = cursor;
-    while (cursor.next()) {
+    let more = cursor.next();
+    while (more) {
+      if (!row.isComplete) {
+        const run = takeRun(cursor);
+        this.#kickTouched();
+        const found = await this.#deps.completion.read(run, commitMs, signal);
+        if (found === null || !(await this.#routeRows(transaction, found, number, signal))) return false;
+        more = run.more;
+        continue;
+      }
       const topic = this.#topics.find(row.topic) ?? (await this.#newTopic(row.topic, signal));
       if (topic === null) return false;
       const lane = topic.laneOf(row);
@@ -112,6 +118,7 @@ export class Router {
       window.add(number);
       this.#touched.add(lane);
       this.routedRows++;
+      more = cursor.next();
     }
     return true;
   }

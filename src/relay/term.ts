@@ -14,6 +14,7 @@ import type { Leader, ServerFacts, Store } from '../model/store.ts';
 import { Flusher } from './flusher.ts';
 import { LaneSender } from './lane-sender.ts';
 import { Router } from './router.ts';
+import { RowCompletion } from './row-completion.ts';
 
 const STREAM_BACK_OFF = { baseMs: 100, capMs: 5_000 };
 
@@ -73,6 +74,7 @@ export class Term {
     });
     this.#router = new Router({
       ...{ window, pool, spare, publisher, clock, log, from },
+      completion: new RowCompletion(store, clock, log),
       sender: this.#sender,
       flusher: this.#flusher,
       batchRecords: settings.kafka.batchRecords,

@@ -4,11 +4,14 @@ import { quoteIdentifier, quoteTable } from '../model/identifier.ts';
 import type { Log } from '../model/log.ts';
 import type { Checkpoint } from '../model/position.ts';
 import type { Settings } from '../model/settings.ts';
-import type { FlushRequest, Leader, SavedOffsets, ServerFacts, Store } from '../model/store.ts';
+import type { RowId } from '../model/row-ids.ts';
+import type { FlushRequest, FoundRows, Leader, SavedOffsets, ServerFacts, Store } from '../model/store.ts';
 import { Flush } from './flush.ts';
 import { lead } from './leadership.ts';
 import { readHead, readServerFacts } from './server.ts';
-import { type Row, Session } from './session.ts';
+import { OutboxSelect } from './outbox-select.ts';
+import type { Row, Session } from './session.ts';
+import { SessionSlot } from './session-slot.ts';
 
 /**
  * The store over one connection for statements and the leader's own. The first is made when it is needed and closed
@@ -21,9 +24,11 @@ export class MysqlStore implements Store {
   readonly #log: Log;
   readonly #offsets: string;
   readonly #flush: Flush;
-  #session: Session | null = null;
-  #uses = 0;
-  #cancelClosing: (() => void) | null = null;
+  readonly #selects: readonly OutboxSelect[];
+  /** For flushes and all that is asked between them. */
+  readonly #statements: SessionSlot;
+  /** For rows: a flush on its way must neither wait for them nor hold their locks. */
+  readonly #reading: SessionSlot;
   #facts: ServerFacts | null = null;
 
   constructor(settings: Settings, clock: Clock, log: Log) {
@@ -32,24 +37,28 @@ export class MysqlStore implements Store {
     this.#log = log;
     this.#offsets = quoteTable(settings.mysql.database, 'cdc_relay_offsets');
     this.#flush = new Flush(settings);
+    this.#selects = settings.outboxes.map((outbox, index) => new OutboxSelect(index, outbox));
+    const options = { mysql: settings.mysql, takeOverMs: settings.relay.takeOverMs, clock, log };
+    this.#statements = new SessionSlot(options);
+    this.#reading = new SessionSlot(options);
   }
 
   async serverFacts(): Promise<ServerFacts> {
-    const facts = await this.#use(readServerFacts);
+    const facts = await this.#statements.use(readServerFacts);
     this.#facts = facts;
     return facts;
   }
 
   async head(): Promise<Checkpoint> {
     const facts = this.#facts ?? (await this.serverFacts());
-    return this.#use((session) => readHead(session, facts));
+    return this.#statements.use((session) => readHead(session, facts));
   }
 
   async lead(signal: AbortSignal, onStandby: () => void): Promise<Leader> {
     const { mysql, relay } = this.#settings;
     const leader = await lead(mysql, relay, this.#clock, this.#log, signal, onStandby);
     // A flush of the term before may still be under way: its statements must not fall into this term's transactions.
-    this.#session?.destroy();
+    this.#statements.destroy();
     return leader;
   }
 
@@ -57,7 +66,7 @@ export class MysqlStore implements Store {
     const sql =
       'SELECT server_uuid, file, position, gtid_set, last_gtid, last_commit_us ' +
       `FROM ${this.#offsets} WHERE name = ?`;
-    const [row] = await this.#use((session) =>
+    const [row] = await this.#statements.use((session) =>
       session.rows('reading the checkpoint', sql, [this.#settings.relay.name]),
     );
     const file = (row as Row | undefined)?.['file'];
@@ -76,7 +85,7 @@ export class MysqlStore implements Store {
   async saveFirst(leader: Leader, { position, gtidSet }: Checkpoint, serverUuid: string): Promise<void> {
     const sql = `UPDATE ${this.#offsets} SET server_uuid = ?, file = ?, position = ?, gtid_set = ?, high_file = ?,
        high_position = ?, updated_at = UTC_TIMESTAMP(6) WHERE name = ? AND epoch = ?`;
-    const { matched } = await this.#use((session) =>
+    const { matched } = await this.#statements.use((session) =>
       session.change('saving the first position', sql, [
         ...[serverUuid, position.file, position.offset, gtidSet, position.file, position.offset],
         ...[this.#settings.relay.name, leader.epoch],
@@ -86,13 +95,17 @@ export class MysqlStore implements Store {
   }
 
   async flush<C extends Checkpoint>(leader: Leader, request: FlushRequest<C>): Promise<C | null> {
-    return this.#use((session) => {
+    return this.#statements.use((session) => {
       if (leader.lost.aborted) throw fault('LEADERSHIP_LOST', 'renew', 'the leader lock is lost');
-      if (this.#facts !== null && session.serverUuid !== this.#facts.serverUuid) {
-        // The ids in hand are another server's: marking them here would lose this server's rows.
-        throw fault('MYSQL_FOREIGN_SERVER', 'renew', 'the address answers as another server than at the start');
-      }
+      this.#mustBeKnown(session);
       return this.#flush.run(session, leader, request);
+    });
+  }
+
+  readRows(outbox: number, ids: readonly RowId[], dueBeforeMs: number): Promise<FoundRows> {
+    return this.#reading.use((session) => {
+      this.#mustBeKnown(session);
+      return this.#selects[outbox].read(session, ids, dueBeforeMs);
     });
   }
 
@@ -100,7 +113,7 @@ export class MysqlStore implements Store {
     const { schema, table, columns } = this.#settings.outboxes[outbox];
     const name = quoteTable(schema, table);
     const doing = `looking at ${name}`;
-    return this.#use(async (session) => {
+    return this.#statements.use(async (session) => {
       const any = (await session.rows(doing, `SELECT 1 FROM ${name} LIMIT 1`)).length > 0;
       if (columns.status === null) return { any, pending: null };
       const sql = `SELECT COUNT(*) AS pending FROM ${name} WHERE ${quoteIdentifier(columns.status)} = 'pending'`;
@@ -110,38 +123,15 @@ export class MysqlStore implements Store {
   }
 
   close(): Promise<void> {
-    this.#cancelClosing?.();
-    this.#session?.destroy();
+    this.#statements.close();
+    this.#reading.close();
     return Promise.resolve();
   }
 
-  async #use<T>(work: (session: Session) => T | Promise<T>): Promise<T> {
-    this.#cancelClosing?.();
-    this.#uses++;
-    try {
-      return await work(await this.#open());
-    } finally {
-      this.#uses--;
-      // We close it before the server does: that would come with an error that nobody has asked for.
-      const idleMs = this.#settings.relay.takeOverMs / 2;
-      if (this.#uses === 0) this.#cancelClosing = this.#clock.after(idleMs, () => this.#session?.destroy());
-    }
-  }
-
-  async #open(): Promise<Session> {
-    const current = this.#usable();
-    if (current !== null) return current;
-    const opened = await Session.open(this.#settings.mysql, this.#log);
-    await opened.endWhenSilentFor(this.#settings.relay.takeOverMs);
-    // Somebody else may have been as quick: one connection is enough.
-    const meanwhile = this.#usable();
-    if (meanwhile === null) this.#session = opened;
-    else opened.destroy();
-    return meanwhile ?? opened;
-  }
-
-  #usable(): Session | null {
-    return this.#session?.isUsable === true ? this.#session : null;
+  /** The ids in hand are another server's: marking them here would lose this server's rows. */
+  #mustBeKnown(session: Session): void {
+    if (this.#facts === null || session.serverUuid === this.#facts.serverUuid) return;
+    throw fault('MYSQL_FOREIGN_SERVER', 'renew', 'the address answers as another server than at the start');
   }
 }
 

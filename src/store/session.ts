@@ -81,14 +81,27 @@ export class Session {
     return rows as Row[];
   }
 
+  /** The same with each value as the bytes that the server sent: text in UTF-8, binary columns as they are. */
+  async raw(doing: string, sql: string): Promise<{ rows: (Buffer | null)[][]; fields: mysql.FieldPacket[] }> {
+    const typeCast: mysql.TypeCast = (field) => field.buffer();
+    const [rows, fields] = await this.#query(doing, sql, [], this.#timeoutMs, { rowsAsArray: true, typeCast });
+    return { rows: rows as (Buffer | null)[][], fields: fields as mysql.FieldPacket[] };
+  }
+
   async change(doing: string, sql: string, values: readonly unknown[] = []): Promise<Changed> {
     const [result] = await this.#query(doing, sql, values, this.#timeoutMs);
     return { matched: (result as mysql.ResultSetHeader).affectedRows };
   }
 
-  async #query(doing: string, sql: string, values: readonly unknown[], timeout: number): Promise<[unknown, unknown]> {
+  async #query(
+    doing: string,
+    sql: string,
+    values: readonly unknown[],
+    timeout: number,
+    options: Partial<mysql.QueryOptions> = {},
+  ): Promise<[unknown, unknown]> {
     try {
-      return await this.#connection.query({ sql, timeout, values: [...values] });
+      return await this.#connection.query({ sql, timeout, values: [...values], ...options });
     } catch (error) {
       const fault = classifyMysql(error, doing);
       if (fault.fault.code === 'MYSQL_UNREACHABLE' || fault.fault.code === 'MYSQL_QUERY_TIMEOUT') this.destroy();
