@@ -1,38 +1,11 @@
-import { constants, deflateSync, zstdCompressSync } from 'node:zlib';
+import { zstdCompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { LogReader } from '../../../src/binlog/log-reader.ts';
 import { AT_ONCE_BYTES, inflateInSteps, type Payload } from '../../../src/binlog/payload.ts';
 import { RelayError } from '../../../src/model/fault.ts';
 import { LogWriter } from './log-writer.ts';
+import { addCompressed, eventsInside, NONE, payloadOf, ZSTD } from './packed-events.ts';
 import { idsOf, ORDERS, OUTBOX, outboxRow, readerOf, rowsOf } from './outbox-fixture.ts';
-
-const ZSTD = 0;
-const NONE = 255;
-
-interface PayloadParts {
-  readonly compression?: number;
-  readonly says?: number;
-  readonly size?: number;
-}
-
-/** The events as they lie inside a payload: one behind the other, without checksums. */
-function inside(write: (log: LogWriter) => void): Buffer {
-  const log = new LogWriter({ file: 'binlog.000001', offset: 4 }, false);
-  write(log);
-  return Buffer.concat(log.events);
-}
-
-function payloadOf(events: Buffer, { compression = ZSTD, says = events.length, size }: PayloadParts = {}): Buffer {
-  const bytes = compression === ZSTD ? zstdCompressSync(events) : events;
-  return Buffer.concat([field(2, compression), field(3, says), field(1, size ?? bytes.length), Buffer.of(0), bytes]);
-}
-
-function field(type: number, value: number): Buffer {
-  const bytes = Buffer.alloc(9);
-  bytes[0] = 254;
-  bytes.writeBigUInt64LE(BigInt(value), 1);
-  return Buffer.concat([Buffer.of(type, bytes.length), bytes]);
-}
 
 function rows(ids: readonly number[], value?: string): (log: LogWriter) => void {
   return (log) => {
@@ -58,10 +31,10 @@ describe('C1 a compressed transaction', () => {
   it.each([ZSTD, NONE])('is read, and its event moves the position (compression %i)', (compression) => {
     const log = new LogWriter();
     log.gtid(1);
-    log.add(40, payloadOf(inside(rows([1, 2])), { compression }));
+    log.add(40, payloadOf(eventsInside(rows([1, 2])), { compression }));
     const { offset } = log;
     log.gtid(2);
-    log.add(40, payloadOf(inside(rows([3]))));
+    log.add(40, payloadOf(eventsInside(rows([3]))));
     const reader = readerOf();
     for (const event of log.events) expect(reader.event(event, 0, event.length)).toBeNull();
     const group = reader.seal()!;
@@ -75,9 +48,9 @@ describe('C1 a compressed transaction', () => {
     const value = 'x'.repeat(70_000);
     const log = new LogWriter();
     log.gtid(1);
-    log.add(40, payloadOf(inside(rows(ids, value))));
+    log.add(40, payloadOf(eventsInside(rows(ids, value))));
     log.gtid(2);
-    log.add(40, payloadOf(inside(rows([99]))));
+    log.add(40, payloadOf(eventsInside(rows([99]))));
     const reader = readerOf({ maxTransactionBytes: 16 * 1024 * 1024 });
     await readAll(reader, log);
     const { transactions, reached } = reader.seal()!;
@@ -90,7 +63,7 @@ describe('C1 a compressed transaction', () => {
     const log = new LogWriter();
     log.gtid(1);
     const begin = log.position;
-    log.add(40, payloadOf(inside(rows([1, 2, 3, 4], 'x'.repeat(500_000)))));
+    log.add(40, payloadOf(eventsInside(rows([1, 2, 3, 4], 'x'.repeat(500_000)))));
     const reader = readerOf({ maxTransactionBytes: 1_000_000 });
     await readAll(reader, log);
     expect(reader.large).toMatchObject({ begin: { offset: 4 }, end: { offset: log.offset }, gno: 1 });
@@ -99,7 +72,7 @@ describe('C1 a compressed transaction', () => {
   });
 
   it('large and broken: fails, and gives no more than it says', async () => {
-    const events = inside(rows([1], 'x'.repeat(8 * AT_ONCE_BYTES)));
+    const events = eventsInside(rows([1], 'x'.repeat(8 * AT_ONCE_BYTES)));
     const bytes = zstdCompressSync(events);
     const drain = async (payload: Payload): Promise<number> => {
       let bytesOut = 0;
@@ -116,7 +89,7 @@ describe('C1 a compressed transaction', () => {
 });
 
 describe('a broken payload', () => {
-  const good = inside(rows([1]));
+  const good = eventsInside(rows([1]));
   it.each<[string, Buffer]>([
     ['is empty', Buffer.alloc(0)],
     ['has no end of its fields', payloadOf(good).subarray(0, 20)],
@@ -132,9 +105,9 @@ describe('a broken payload', () => {
     ['ends inside a header', payloadOf(good.subarray(0, 10))],
     ['holds an event of no size', payloadOf(Buffer.alloc(40))],
     ['holds an event of 4 GiB', payloadOf(Buffer.alloc(40, 0xff))],
-    ['holds a payload', payloadOf(inside((log) => log.add(40, payloadOf(good))))],
-    ['holds a rotation', payloadOf(inside((log) => log.rotate('binlog.000009')))],
-    ['holds a format description', payloadOf(inside((log) => log.formatDescription()))],
+    ['holds a payload', payloadOf(eventsInside((log) => log.add(40, payloadOf(good))))],
+    ['holds a rotation', payloadOf(eventsInside((log) => log.rotate('binlog.000009')))],
+    ['holds a format description', payloadOf(eventsInside((log) => log.formatDescription()))],
   ])('%s', (_, body) => {
     const log = new LogWriter();
     log.gtid(1);
@@ -164,40 +137,16 @@ describe('a broken payload', () => {
 
 /** As MariaDB's `log_bin_compress` writes them. */
 describe("MariaDB's compressed events", () => {
-  const compressed = (type: number, event: Buffer, headBytes: number, log: LogWriter): Buffer => {
-    const body = event.subarray(19 + headBytes, event.length);
-    const length = Buffer.alloc(4);
-    length.writeUInt32BE(body.length);
-    const packed = Buffer.concat([Buffer.of(0x84), length, deflateSync(body, { level: constants.Z_BEST_SPEED })]);
-    return log.add(type, Buffer.concat([event.subarray(19, 19 + headBytes), packed]));
-  };
-  const plain = (write: (log: LogWriter) => Buffer) => write(new LogWriter({ file: 'x.1', offset: 4 }, false));
-
   function written(spoil: (event: Buffer) => void = () => undefined): LogWriter {
     const log = new LogWriter();
     log.gtid(1);
     log.begin();
     log.tableMap(90, OUTBOX);
-    const event = compressed(
-      169,
-      plain((each) => each.insert(90, OUTBOX, [outboxRow(1), outboxRow(2)])),
-      12,
-      log,
-    );
+    const event = addCompressed(log, 169, 12, (each) => each.insert(90, OUTBOX, [outboxRow(1), outboxRow(2)]));
     spoil(event);
     const pair = [outboxRow(2), outboxRow(2, { value: 'changed' })] as const;
-    compressed(
-      170,
-      plain((each) => each.update(90, OUTBOX, [pair])),
-      13,
-      log,
-    );
-    compressed(
-      171,
-      plain((each) => each.delete(90, OUTBOX, [outboxRow(1)])),
-      12,
-      log,
-    );
+    addCompressed(log, 170, 13, (each) => each.update(90, OUTBOX, [pair]));
+    addCompressed(log, 171, 12, (each) => each.delete(90, OUTBOX, [outboxRow(1)]));
     log.xid();
     return log;
   }
@@ -212,8 +161,7 @@ describe("MariaDB's compressed events", () => {
 
   it('of a statement', () => {
     const log = new LogWriter();
-    const statement = plain((each) => each.query('INSERT INTO outbox VALUES (1)'));
-    compressed(165, statement, 13 + 3 + 4, log);
+    addCompressed(log, 165, 13 + 3 + 4, (each) => each.query('INSERT INTO outbox VALUES (1)'));
     expect(() => readerOf().event(log.events[0], 0, log.events[0].length)).toThrow(/as text/);
   });
 
@@ -228,12 +176,7 @@ describe("MariaDB's compressed events", () => {
       const log = new LogWriter({ file: 'binlog.000001', offset: 4 }, false);
       log.formatDescription();
       log.tableMap(90, OUTBOX);
-      const event = compressed(
-        169,
-        plain((each) => each.insert(90, OUTBOX, [outboxRow(1)])),
-        12,
-        log,
-      );
+      const event = addCompressed(log, 169, 12, (each) => each.insert(90, OUTBOX, [outboxRow(1)]));
       event[at] ^= 0x55;
       const reader = readerOf();
       expect(() => log.events.forEach((each) => reader.event(each, 0, each.length)), `byte ${at}`).toThrow(RelayError);
