@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CheckpointWatch } from '../stack/checkpoint-watch.ts';
 import type { DatabaseServer } from '../stack/handles.ts';
 import { Load } from '../stack/load.ts';
+import { insertRows } from '../stack/outbox-rows.ts';
 import { Proxy } from '../stack/proxy.ts';
 import { RelayBed } from '../stack/relay-bed.ts';
 import { startMysql } from '../stack/stack.ts';
@@ -14,13 +15,16 @@ beforeAll(async () => {
 });
 afterAll(() => mysql.dispose());
 
-test.for(['stop', 'kill'] as const)(
-  'MySQL is restarted under load (%s): the same relay goes on, nothing is lost',
-  async (end) => {
+test.for([
+  { end: 'stop', restarts: 1 },
+  { end: 'kill', restarts: 2 },
+] as const)(
+  'MySQL is restarted under load ($end): the same relay goes on, nothing is lost',
+  async ({ end, restarts }) => {
     await using bed = await RelayBed.open({ mysql });
     const relay = await bed.start();
     const load = new Load(bed.servers.pool, { topic: bed.servers.topic('orders') });
-    for (let restarts = 0; restarts < 2; restarts++) {
+    for (let times = 0; times < restarts; times++) {
       const there = await bed.records();
       await until(async () => (await bed.records()) > there + 100, { withinMs: 30_000, what: 'records under load' });
       const lines = relay.lines().length;
@@ -37,6 +41,22 @@ test.for(['stop', 'kill'] as const)(
     expect((await relay.kill('SIGTERM')).code).toBe(0);
   },
 );
+
+test('MySQL is read-only for a while, as in a failover: rows go out, and are marked when it is over', async () => {
+  await using bed = await RelayBed.open({ mysql });
+  const relay = await bed.start({ relay: { flushMs: 800 } });
+  await insertRows(bed.servers.pool, { topic: bed.servers.topic('orders'), count: 20 });
+  await bed.sql('SET GLOBAL super_read_only = ON');
+  try {
+    await relay.waitFor('flush-failed', { fields: { code: 'MYSQL_QUERY_FAILED' } });
+    expect(await bed.records()).toBe(20);
+  } finally {
+    await bed.sql('SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF');
+  }
+  await relay.waitFor('flush-recovered');
+  await bed.retired();
+  expect(await bed.expectDelivered()).toMatchObject({ committed: 20, duplicates: 0 });
+});
 
 test('I1 the network to MySQL says nothing more, then is cut: the relay notices and goes on', async () => {
   await using proxy = await Proxy.open(mysql);

@@ -10,7 +10,7 @@ export interface LoadOptions {
   /** Rows of a transaction, at most; default 10. */
   readonly maxRows?: number;
   readonly payloadBytes?: number;
-  /** Between two transactions of a writer; default 2. */
+  /** Between two transactions of a writer; default 10. */
   readonly pauseMs?: number;
 }
 
@@ -39,7 +39,7 @@ export class Load {
   }
 
   async #write(writer: number): Promise<void> {
-    const { topic, tables = ['outbox'], maxRows = 10, payloadBytes = 200, pauseMs = 2 } = this.#options;
+    const { topic, tables = ['outbox'], maxRows = 10, payloadBytes = 200, pauseMs = 10 } = this.#options;
     for (let n = 0; !this.#stopped; n += maxRows) {
       const count = 1 + ((n / maxRows) % maxRows);
       try {

@@ -85,3 +85,22 @@ test('an unknown topic halts before its row; once it is there the relay goes on,
     reordered: 0,
   });
 });
+
+test.for([
+  { what: 'a record over the limit of the broker', topic: 'orders', bytes: 3_000_000, code: 'KAFKA_MESSAGE_TOO_LARGE' },
+  { what: 'a row without a topic', topic: '', bytes: 100, code: 'ROW_NO_TOPIC' },
+])('$what halts before it, and what it holds is not told', async ({ topic, bytes, code }) => {
+  await using bed = await RelayBed.open();
+  const relay = await bed.start();
+  const good = bed.servers.topic('orders');
+  await insertRows(bed.servers.pool, { topic: good, count: 3 });
+  await bed.retired();
+  const before = await bed.saved();
+  await insertRows(bed.servers.pool, { topic: topic === '' ? '' : good, count: 1, payloadBytes: bytes });
+  await insertRows(bed.servers.pool, { topic: good, count: 3 });
+  expect((await relay.exited).code).toBe(1);
+  expect(relay.lines().find(({ event }) => event === 'relay-halted')).toMatchObject({ code });
+  expect(relay.stderr()).not.toContain('filler');
+  expect(relay.stderr().length).toBeLessThan(10_000);
+  expect(await bed.saved()).toMatchObject({ file: before?.file, offset: before?.offset });
+});

@@ -76,3 +76,12 @@ test('a relay that stands by stops at once, with 0', async () => {
   expect(await second.kill('SIGTERM')).toMatchObject({ code: 0, signal: null });
   expect(performance.now() - startedMs).toBeLessThan(3_000);
 });
+
+test('SIGTERM while Kafka cannot be reached: nothing is in hand, so 0', async () => {
+  await using bed = await RelayBed.open();
+  const relay = await bed.launch({ kafka: { brokers: ['127.0.0.1:9'] } });
+  await relay.waitFor('relay-waits');
+  const startedMs = performance.now();
+  expect(await relay.kill('SIGTERM')).toMatchObject({ code: 0, signal: null });
+  expect(performance.now() - startedMs).toBeLessThan(AT_ONCE_MS);
+});
