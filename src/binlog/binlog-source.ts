@@ -113,6 +113,7 @@ async function openTail({
     outboxes: known.outboxes,
     relaySchema: mysql.database,
     ignoreCase: known.ignoreCase,
+    mariadb: known.mariadb,
     maxTransactionBytes,
     counters,
   });

@@ -147,8 +147,12 @@ function decimalBytes(precision: number, scale: number): number {
   return Math.floor(whole / 9) * 4 + LEFT_OVER[whole % 9] + Math.floor(scale / 9) * 4 + LEFT_OVER[scale % 9];
 }
 
-/** The types that the TABLE_MAP's signedness bits are about. */
-export function isNumeric(type: number): boolean {
+/** The types that the TABLE_MAP's signedness bits are about; YEAR is one of them (seen on 9.7 and MariaDB 10.11). */
+export function hasSign(type: number): boolean {
+  return isNumeric(type) || type === ColumnType.Year;
+}
+
+function isNumeric(type: number): boolean {
   return (
     type === ColumnType.Tiny ||
     type === ColumnType.Short ||
@@ -165,9 +169,13 @@ export function isInteger(type: number): boolean {
   return isNumeric(type) && type !== ColumnType.NewDecimal && type !== ColumnType.Float && type !== ColumnType.Double;
 }
 
-/** The types that the TABLE_MAP's character sets are about, ENUM and SET apart; VECTOR is one of them (seen on 9.7). */
-export function isCharacter(type: number): boolean {
+/**
+ * The types that the TABLE_MAP's character sets are about, ENUM and SET apart; VECTOR is one of them (seen on 9.7), and
+ * a MariaDB's geometries are (seen on 10.11).
+ */
+export function isCharacter(type: number, mariadb: boolean): boolean {
   return (
+    (mariadb && type === ColumnType.Geometry) ||
     type === ColumnType.VarChar ||
     type === ColumnType.VarString ||
     type === ColumnType.String ||

@@ -1,5 +1,6 @@
 import { fault, type RelayError } from '../model/fault.ts';
 import { Form } from '../model/row.ts';
+import type { LogPosition } from './log-position.ts';
 import type { SourceCounters } from './source-counters.ts';
 import type { RowReader } from './row-reader.ts';
 import type { RowPlan } from './row-plan.ts';
@@ -17,9 +18,14 @@ interface Kept {
 /**
  * Applies a transaction's own updates and deletes to the rows that it inserted (S16). What it changed of rows from
  * before is none of the tail's; updates that change such a row's primary key (REPLACE does, A1) are counted.
- * Throws a RelayError (halt) for images that cannot be followed, a RangeError for broken ones.
+ * `position`: of its end. Throws a RelayError (halt) for images that cannot be followed, a RangeError for broken ones.
  */
-export function fold(events: readonly RowsEvent[], reader: RowReader, counters: SourceCounters): RowsEvent[] {
+export function fold(
+  events: readonly RowsEvent[],
+  reader: RowReader,
+  counters: SourceCounters,
+  position: LogPosition,
+): RowsEvent[] {
   const rows: Kept[] = [];
   const byKey = new Map<string, Kept>();
   for (const event of events) {
@@ -31,25 +37,25 @@ export function fold(events: readonly RowsEvent[], reader: RowReader, counters: 
         at = reader.read(plan, buffer, start, end, seconds);
         const kept: Kept = { event, plan, start, end: at, gone: false };
         rows.push(kept);
-        byKey.set(keyOf(reader, plan), kept);
+        byKey.set(keyOf(reader, plan, position), kept);
       } else if (before === null) {
         at = reader.read(plan, buffer, start, end, seconds);
-        const key = keyOf(reader, plan);
+        const key = keyOf(reader, plan, position);
         const kept = byKey.get(key);
         if (kept !== undefined) kept.gone = true;
         byKey.delete(key);
       } else {
         const after = reader.read(before, buffer, start, end, seconds);
-        const was = keyOf(reader, before);
+        const was = keyOf(reader, before, position);
         at = reader.read(plan, buffer, after, end, seconds);
-        const became = plan.holdsId ? keyOf(reader, plan) : was;
+        const became = plan.holdsId ? keyOf(reader, plan, position) : was;
         const kept = byKey.get(was);
         if (kept === undefined) {
           if (became !== was) counters.replaced += 1;
         } else {
-          if (plan.missing === null || plan.holdsId) keep(kept, event, plan, after, at);
+          if (plan.missing === null || plan.holdsId) keep(kept, event, plan, after, at, position);
           // The key of before is all that is left; a change of what nobody needs leaves the row as it was.
-          else if (plan.takes.length > 0) keep(kept, event, before, start, after);
+          else if (plan.takes.length > 0) keep(kept, event, before, start, after, position);
           byKey.delete(was);
           byKey.set(became, kept);
         }
@@ -61,23 +67,23 @@ export function fold(events: readonly RowsEvent[], reader: RowReader, counters: 
 }
 
 /** An image that is not complete says which row is to be read; one that seems to be whole and is not would be wrong. */
-function keep(kept: Kept, event: RowsEvent, plan: RowPlan, start: number, end: number): void {
-  if (event.plan.missing !== null && plan.missing === null) throw unfollowable(event.plan.missing);
+function keep(kept: Kept, event: RowsEvent, plan: RowPlan, start: number, end: number, position: LogPosition): void {
+  if (event.plan.missing !== null && plan.missing === null) throw unfollowable(event.plan.missing, position);
   Object.assign(kept, { event, plan, start, end });
 }
 
-function keyOf({ row }: RowReader, plan: RowPlan): string {
-  if (!plan.holdsId) throw unfollowable('the primary key');
+function keyOf({ row }: RowReader, plan: RowPlan, position: LogPosition): string {
+  if (!plan.holdsId) throw unfollowable('the primary key', position);
   const { form, buffer, start, end } = row.idBytes;
   const bytes = form === Form.Null ? '' : buffer.toString('latin1', start, end);
   return `${plan.outbox}:${row.idHigh}:${row.idLow}:${bytes}`;
 }
 
-function unfollowable(column: string): RelayError {
+function unfollowable(column: string, position: LogPosition): RelayError {
   return fault(
     'BINLOG_UNSUPPORTED',
     'halt',
-    `a row was changed by the transaction that inserted it, and the log leaves out ${column}: ` +
+    `${position.toString()}: a row was changed by the transaction that inserted it, and the log leaves out ${column}: ` +
       'binlog_row_image must be FULL where outbox rows are written',
   );
 }

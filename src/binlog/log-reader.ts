@@ -22,6 +22,8 @@ export interface LogReaderOptions {
   readonly relaySchema: string;
   /** The server compares names without regard to case. */
   readonly ignoreCase: boolean;
+  /** The log is a MariaDB's. */
+  readonly mariadb: boolean;
   readonly maxTransactionBytes: number;
   readonly counters: SourceCounters;
   /** Given: nothing is read but statements that may have changed the columns of an outbox table. */
@@ -38,12 +40,12 @@ export class LogReader {
   readonly #secondRead: SecondRead | null;
 
   constructor(options: LogReaderOptions) {
-    const { from, outboxes, relaySchema, ignoreCase, maxTransactionBytes, counters, onDefinition = null } = options;
+    const { from, maxTransactionBytes, counters, onDefinition = null } = options;
     this.#secondRead = 'begin' in from ? new SecondRead(from) : null;
     const position = new LogPosition('begin' in from ? from.begin : from);
     this.#position = position;
     this.#cursor = new TransactionCursor(counters);
-    const tables = new TableRegistry({ outboxes, relaySchema, ignoreCase, position, onDefinition });
+    const tables = new TableRegistry({ ...options, position, onDefinition });
     this.#groups = new GroupBuilder(position, this.#cursor);
     const groups = this.#groups;
     this.#assembler = new TransactionAssembler({

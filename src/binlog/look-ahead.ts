@@ -31,6 +31,7 @@ export async function lookAhead(
     outboxes: facts.outboxes,
     relaySchema: mysql.database,
     ignoreCase: facts.ignoreCase,
+    mariadb: facts.mariadb,
     maxTransactionBytes: 0,
     counters: newCounters(),
     onDefinition: (outbox, end) => {

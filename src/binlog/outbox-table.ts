@@ -26,6 +26,17 @@ export interface KnownOutbox {
   definitionIsStale: boolean;
 }
 
+/** A TABLE_MAP event: its header begins at `start`. */
+export interface TableMapEvent {
+  readonly known: KnownOutbox;
+  readonly buffer: Buffer;
+  readonly start: number;
+  readonly bodyEnd: number;
+  readonly at: Position;
+  readonly seconds: number;
+  readonly mariadb: boolean;
+}
+
 /** An outbox table as one TABLE_MAP describes it; everything is worked out when the first row needs it. */
 export class OutboxTable {
   readonly #known: KnownOutbox;
@@ -36,11 +47,11 @@ export class OutboxTable {
   #full: RowPlan | null = null;
   readonly #partial = new Map<string, RowPlan>();
 
-  /** `start` and `bodyEnd`: a TABLE_MAP event, at `at`, of the time `seconds`. Throws a RangeError when it cannot be read. */
-  constructor(known: KnownOutbox, buffer: Buffer, start: number, bodyEnd: number, at: Position, seconds: number) {
+  /** Throws a RangeError when the event cannot be read. */
+  constructor({ known, buffer, start, bodyEnd, at, seconds, mariadb }: TableMapEvent) {
     this.#known = known;
     this.#at = at;
-    this.#map = readTableMap(buffer, start, bodyEnd);
+    this.#map = readTableMap(buffer, start, bodyEnd, mariadb);
     this.#seconds = seconds;
   }
 

@@ -8,13 +8,15 @@ import type { TableDefinition } from './table-definition.ts';
 /** What must be known before the first event is read. */
 export interface ServerFacts {
   readonly logBin: boolean;
+  readonly mariadb: boolean;
   readonly ignoreCase: boolean;
   readonly outboxes: readonly KnownOutbox[];
   /** The end of the log before and after the definitions were read; null when it was not asked for. */
   readonly heads: { readonly before: Position; readonly after: Position } | null;
 }
 
-const VARIABLES = 'SELECT @@GLOBAL.log_bin AS logBin, @@GLOBAL.lower_case_table_names AS nameCase';
+const VARIABLES =
+  'SELECT @@GLOBAL.log_bin AS logBin, @@GLOBAL.lower_case_table_names AS nameCase, VERSION() AS version';
 
 /** The last one is the end of the log: the one statement for it that every version takes. */
 const LOGS = 'SHOW BINARY LOGS';
@@ -33,7 +35,7 @@ const COLUMNS = `
   WHERE (c.TABLE_SCHEMA, c.TABLE_NAME) IN (?)
   ORDER BY c.TABLE_SCHEMA, c.TABLE_NAME, c.ORDINAL_POSITION`;
 
-const Variables = z.tuple([z.object({ logBin: z.coerce.number(), nameCase: z.coerce.number() })]);
+const Variables = z.tuple([z.object({ logBin: z.coerce.number(), nameCase: z.coerce.number(), version: z.string() })]);
 
 const Logs = z
   .array(z.object({ Log_name: z.string(), File_size: z.coerce.number(), Encrypted: z.string().optional() }))
@@ -74,7 +76,7 @@ export async function askFacts(
     ask(connection, COLUMNS, [names]),
     askLogs(),
   ]);
-  const [{ logBin, nameCase }] = Variables.parse(answers[0]);
+  const [{ logBin, nameCase, version }] = Variables.parse(answers[0]);
   const heads = withHeads ? { before: headOf(answers[1]), after: headOf(answers[4]) } : null;
   const columns = Columns.parse(answers[3]);
   const ignoreCase = nameCase !== 0;
@@ -85,6 +87,7 @@ export async function askFacts(
   };
   return {
     logBin: logBin !== 0,
+    mariadb: /mariadb/i.test(version),
     ignoreCase,
     outboxes: outboxes.map((settings, index) => ({
       index,

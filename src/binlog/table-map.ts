@@ -1,4 +1,4 @@
-import { ColumnType, extentOf, isCharacter, isNumeric, metadataBytes, realType, type Extent } from './column-types.ts';
+import { ColumnType, extentOf, hasSign, isCharacter, metadataBytes, realType, type Extent } from './column-types.ts';
 import { HEADER_BYTES } from './event-header.ts';
 import { PackedReader } from './packed-reader.ts';
 
@@ -46,9 +46,9 @@ const ENUM_SET_COLUMN_CHARSET = 11;
 /**
  * TABLE_MAP: table id (6), flags (2), schema and table (length, name, 0), number of columns, a type byte each,
  * metadata, a bit each for nullability, optional metadata (type, length, value) to the end.
- * Throws a RangeError when a field reaches beyond the event.
+ * `mariadb`: written by one. Throws a RangeError when a field reaches beyond the event.
  */
-export function readTableMap(buffer: Buffer, start: number, bodyEnd: number): TableMap {
+export function readTableMap(buffer: Buffer, start: number, bodyEnd: number, mariadb: boolean): TableMap {
   const reader = new PackedReader(buffer, start + TABLE_NAMES_AT, bodyEnd);
   const schema = readName(buffer, reader);
   const table = readName(buffer, reader);
@@ -57,7 +57,7 @@ export function readTableMap(buffer: Buffer, start: number, bodyEnd: number): Ta
   const metadata = readMetadata(buffer, reader, types);
   reader.skip((count + 7) >> 3);
   const real = metadata.map((each, i) => realType(types[i], each));
-  const optional = readOptional(buffer, reader, real);
+  const optional = readOptional(buffer, reader, real, mariadb);
   const columns = real.map((type, i) => ({
     name: optional.names?.[i] ?? null,
     type,
@@ -95,10 +95,10 @@ interface Optional {
 }
 
 /** The lists of the optional metadata are about some columns only, by type, in the table's order. */
-function readOptional(buffer: Buffer, all: PackedReader, types: readonly number[]): Optional {
+function readOptional(buffer: Buffer, all: PackedReader, types: readonly number[], mariadb: boolean): Optional {
   const of = (fits: (type: number) => boolean) => [...types.keys()].filter((i) => fits(types[i]));
   const found: Optional = { unsigned: [], collations: [], labels: [], names: null, primaryKey: null };
-  const character = () => of(isCharacter);
+  const character = () => of((type) => isCharacter(type, mariadb));
   const enums = () => of((type) => type === ColumnType.Enum);
   const sets = () => of((type) => type === ColumnType.Set);
   const enumsAndSets = () => of((type) => type === ColumnType.Enum || type === ColumnType.Set);
@@ -108,7 +108,7 @@ function readOptional(buffer: Buffer, all: PackedReader, types: readonly number[
     const reader = new PackedReader(buffer, all.skip(length), all.at);
     switch (field) {
       case SIGNEDNESS:
-        for (const [n, i] of of(isNumeric).entries()) {
+        for (const [n, i] of of(hasSign).entries()) {
           found.unsigned[i] = (buffer[all.at - length + (n >> 3)] & (0x80 >> (n & 7))) !== 0;
         }
         break;

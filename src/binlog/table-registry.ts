@@ -30,6 +30,7 @@ export interface RegistryOptions {
   readonly relaySchema: string;
   /** The server compares names without regard to case (`lower_case_table_names` is not 0). */
   readonly ignoreCase: boolean;
+  readonly mariadb: boolean;
   /** Of the event that is being handed over. */
   readonly position: LogPosition;
   /** Given: the log is only looked at for this, statements that may have changed the columns of an outbox table. */
@@ -105,8 +106,9 @@ export class TableRegistry {
     if (known === undefined || this.#options.onDefinition !== null) {
       return { kind: this.#kindOf(schemaName, tableName), bytes: copy(buffer, at, end), outbox: null };
     }
-    const { file, offset } = this.#options.position;
-    const outbox = new OutboxTable(known, buffer, start, bodyEnd, { file, offset }, seconds);
+    const { position, mariadb } = this.#options;
+    const { file, offset } = position;
+    const outbox = new OutboxTable({ known, buffer, start, bodyEnd, at: { file, offset }, seconds, mariadb });
     return { kind: TableKind.Outbox, bytes: copy(buffer, at, bodyEnd), outbox };
   }
 

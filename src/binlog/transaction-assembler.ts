@@ -151,7 +151,8 @@ export class TransactionAssembler {
       }
     } else if (!this.hasRows) {
       // Rows from before: none of the tail's. Only REPLACE is of interest.
-      if (event.change === 'update' && event.before?.holdsId === true) fold([event], this.#folder, this.#counters);
+      if (event.change === 'update' && event.before?.holdsId === true)
+        fold([event], this.#folder, this.#counters, this.#position);
       return;
     }
     if (open.isLarge) this.#follow(event);
@@ -172,7 +173,7 @@ export class TransactionAssembler {
           'and changes rows that it inserted: relay.maxTransactionBytes must be larger than it is',
       );
     }
-    if (event.before?.holdsId === true) fold([event], this.#folder, this.#counters);
+    if (event.before?.holdsId === true) fold([event], this.#folder, this.#counters, this.#position);
   }
 
   /** Partial updates (JSON differences) of an outbox table: of no interest unless they are about rows just inserted. */
@@ -209,7 +210,7 @@ export class TransactionAssembler {
     }
     const { changed, bytes } = this.#open;
     let events = this.#open.take();
-    if (changed) events = fold(events, this.#folder, this.#counters);
+    if (changed) events = fold(events, this.#folder, this.#counters, this.#position);
     if (events.length > 0) this.#groups.commit(this.#group, events, bytes, this.#position);
     else this.#groups.skip(this.#group, this.#foreign ? this.#position.offset - this.#begin : 0);
     this.#own = false;

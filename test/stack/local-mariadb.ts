@@ -7,8 +7,8 @@ import type { DatabaseOptions, DatabaseServer } from './handles.ts';
 import { startLocalDatabase } from './local-database.ts';
 import { shown } from './progress.ts';
 
-/** Beside the flags that MySQL and MariaDB share: MariaDB's own default is MIXED. */
-export const MARIADB_FLAGS = ['--binlog-format=ROW', '--gtid-strict-mode=ON'];
+/** Beside the flags that MySQL and MariaDB share: MariaDB's own defaults are MIXED and latin1. */
+export const MARIADB_FLAGS = ['--binlog-format=ROW', '--gtid-strict-mode=ON', '--character-set-server=utf8mb4'];
 
 export async function startLocalMariadb(options: DatabaseOptions): Promise<DatabaseServer> {
   const tree = await mariadbTree();

@@ -239,6 +239,37 @@ describe('a log that names columns', () => {
     expectRows(await readAcross(table, () => Promise.resolve()), 1, 2);
   });
 
+  it.each([
+    'TINYINT',
+    'DOUBLE',
+    'DECIMAL(5,2)',
+    'BIT(3)',
+    'YEAR',
+    'DATE',
+    'TIME(3)',
+    'DATETIME(3)',
+    'TIMESTAMP(3) NULL',
+    'BINARY(3)',
+    'BLOB',
+    'JSON',
+    'GEOMETRY',
+    'POINT',
+    "ENUM('a')",
+    "SET('a')",
+    isMariadb() ? 'INET6' : 'VECTOR(3)',
+    isMariadb() ? 'VARCHAR(20) COMPRESSED' : 'GEOMETRYCOLLECTION',
+  ])('a neighbour of type %s lends its sign and character set to nobody', async (type) => {
+    const table = await Table.create(`x ${type}, id BIGINT UNSIGNED PRIMARY KEY, n INT, topic VARCHAR(50) CHARACTER SET
+      latin1, other VARCHAR(9) CHARACTER SET utf16, aggregate_id BIGINT UNSIGNED, payload TEXT CHARACTER SET latin1,
+      idempotency_key BINARY(16)`);
+    const big = '18446744073709551615';
+    const log = await bed.read(
+      () => bed.sql(`INSERT INTO ${table.name} (id, topic, aggregate_id, payload) VALUES (${big}, 'tö', ${big}, 'pü')`),
+      table.options,
+    );
+    expect(log.transactions[0].rows).toMatchObject([{ id: big, topic: 'tö', key: big, value: 'pü' }]);
+  });
+
   it('C5 columns in no order that a name would give', async () => {
     const [id, topic, aggregate, payload, key] = OWN.split(/,(?![^(]*\))/);
     const table = await Table.create([topic, key, id, payload, aggregate].join(','));

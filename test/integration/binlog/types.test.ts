@@ -1,11 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RelayError } from '../../../src/model/fault.ts';
 import type { OutboxSettings, TopicRule } from '../../../src/model/settings.ts';
+import { isMariadb } from '../../stack/flavour.ts';
 import { BinlogBed, checkpointAt, keysOf } from './binlog-bed.ts';
 
 let bed: BinlogBed;
 beforeAll(async () => (bed = await BinlogBed.open()));
 afterAll(() => bed[Symbol.asyncDispose]());
+
+/** MariaDB 10.11 has none. */
+const VECTOR = isMariadb()
+  ? { type: 'INET6', value: "'::1'" }
+  : { type: 'VECTOR(3)', value: "STRING_TO_VECTOR('[1,2,3]')" };
 
 /** Every type that a column can have, with values; none of them is the relay's. */
 const NEIGHBOURS = `
@@ -13,7 +19,7 @@ const NEIGHBOURS = `
   c9 DECIMAL(5,0), c10 DECIMAL(9,9), c11 BIT(1), c12 BIT(17), c13 BIT(64), c14 YEAR, c15 DATE, c16 TIME, c17 TIME(1),
   c18 TIME(6), c19 DATETIME, c20 DATETIME(3), c21 TIMESTAMP(2) NULL, c22 CHAR(3), c23 CHAR(255), c24 VARCHAR(10),
   c25 VARCHAR(300), c26 BINARY(7), c27 VARBINARY(400), c28 TINYBLOB, c29 BLOB, c30 MEDIUMTEXT, c31 LONGTEXT, c32 JSON,
-  c33 ENUM('a,b','it''s'), c34 SET('x','y','z'), c35 GEOMETRY, c36 POINT, c37 VECTOR(3), c38 CHAR(255) CHARACTER SET
+  c33 ENUM('a,b','it''s'), c34 SET('x','y','z'), c35 GEOMETRY, c36 POINT, c37 ${VECTOR.type}, c38 CHAR(255) CHARACTER SET
   latin1, c39 VARCHAR(64) CHARACTER SET utf16, c40 INT GENERATED ALWAYS AS (c1 + 1) STORED,
   c41 INT GENERATED ALWAYS AS (c1 + 2) VIRTUAL, c42 INT INVISIBLE DEFAULT 5`;
 const VALUES = `
@@ -22,7 +28,7 @@ const VALUES = `
   '2026-11-30 01:02:03', '2026-11-30 01:02:03.456', '2026-11-30 01:02:03.45', 'äöü', REPEAT('€', 255), 'short',
   REPEAT('l', 300), X'01020300', REPEAT('v', 400), 't', REPEAT('b', 60000), 'm', REPEAT('l', 70000),
   '{"a": [1, 2.5, "x"]}', 'it''s', 'x,z', ST_GeomFromText('LINESTRING(0 0,1 1)'), ST_GeomFromText('POINT(1 2)'),
-  STRING_TO_VECTOR('[1,2,3]'), REPEAT('é', 200), 'wide'`;
+  ${VECTOR.value}, REPEAT('é', 200), 'wide'`;
 const NAMES = Array.from({ length: 39 }, (_, n) => `c${n + 1}`).join(', ');
 
 const OWN = `id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, topic VARCHAR(100), aggregate_id VARCHAR(100), payload BLOB,
@@ -46,7 +52,7 @@ describe('columns', () => {
     expect(log.transactions[1].rows[0]).toMatchObject({ id: '3', value: null, idempotencyKey: null });
   });
 
-  it('that only an index knows are not in the log', async () => {
+  it.skipIf(isMariadb())('that only an index knows are not in the log (MySQL)', async () => {
     await bed.sql(`CREATE TABLE indexed (${OWN}, doc JSON, INDEX ((CAST(doc->'$.a' AS UNSIGNED ARRAY))),
                    INDEX ((UPPER(topic))))`);
     const log = await bed.read(
@@ -161,15 +167,23 @@ describe('columns', () => {
   });
 
   it.each([
-    ['aggregate_id', 'JSON', 'JSON'],
     ['aggregate_id', 'FLOAT', 'FLOAT'],
     ['topic', 'FLOAT(7,2)', 'FLOAT(7,2)'],
     ['aggregate_id', 'DOUBLE(9,3)', 'DOUBLE(9,3)'],
     ['aggregate_id', 'INT(7) ZEROFILL', 'INT(7) UNSIGNED ZEROFILL'],
     ['aggregate_id', 'POINT', 'POINT'],
-    ['payload', 'VECTOR(3)', 'VECTOR(3)'],
-    ['idempotency_key', 'JSON', 'JSON'],
-    ['status', 'INT', 'INT'],
+    ['status', 'DATE', 'DATE'],
+    ...(isMariadb()
+      ? [
+          ['payload', 'INET6', 'INET6'],
+          ['aggregate_id', 'UUID', 'UUID'],
+          ['aggregate_id', 'DOUBLE', 'DOUBLE'],
+        ]
+      : [
+          ['aggregate_id', 'JSON', 'JSON'],
+          ['payload', 'VECTOR(3)', 'VECTOR(3)'],
+          ['idempotency_key', 'JSON', 'JSON'],
+        ]),
   ])('%s of type %s is refused before the first row', async (column, type, named) => {
     const table = `refused_${++tables}`;
     const others = ['topic', 'aggregate_id', 'payload', 'idempotency_key', 'status'].filter((name) => name !== column);

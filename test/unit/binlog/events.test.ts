@@ -95,7 +95,7 @@ describe('events of a MySQL 9.7', () => {
   });
 
   it('TABLE_MAP with full metadata', () => {
-    const map = readTableMap(TABLE_MAP, 0, body(TABLE_MAP));
+    const map = readTableMap(TABLE_MAP, 0, body(TABLE_MAP), false);
     expect(map).toMatchObject({ schema: 'cap', table: 'fx', primaryKey: [0] });
     expect(map.columns.map(({ name, type, extent }) => [name, type, extent?.prefix, extent?.width])).toEqual([
       ['id', 8, 0, 8],

@@ -106,6 +106,7 @@ export function readerOf(parts: ReaderParts = {}): LogReader {
     ],
     relaySchema: 'cdc',
     ignoreCase: parts.ignoreCase ?? false,
+    mariadb: false,
     maxTransactionBytes: parts.maxTransactionBytes ?? 1024 * 1024,
     counters: parts.counters ?? newCounters(),
   });
