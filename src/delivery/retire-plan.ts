@@ -1,6 +1,7 @@
 import { ByteIds, type RowId, rowIds } from '../model/row-ids.ts';
 import type { RetireRows } from '../model/store.ts';
 import type { AckWindow, Committable } from './ack-window.ts';
+import type { BatchPart } from './acked-rows.ts';
 import type { Batch } from './batch.ts';
 
 /** A row that was acknowledged but that the application held when it was to be retired. */
@@ -11,7 +12,7 @@ export interface HeldRow {
 }
 
 /**
- * What one flush is to do: the rows of these batches and the rows held before, all settled in the window for now.
+ * What one flush is to do: the rows of these parts of batches and the rows held before, all settled in the window for now.
  * `fit` takes those back that turn out to be held still, as often as the flush is tried.
  */
 export class RetirePlan {
@@ -20,25 +21,25 @@ export class RetirePlan {
   readonly suspects: readonly RetireRows[];
   #stillHeld: HeldRow[] = [];
   readonly #window: AckWindow;
-  readonly #batches: readonly Batch[];
+  readonly #parts: readonly BatchPart[];
   readonly #heldBefore: readonly HeldRow[];
 
   /** `retires`: per outbox, false where rows are kept as they are. */
   constructor(
     window: AckWindow,
-    batches: readonly Batch[],
+    parts: readonly BatchPart[],
     heldBefore: readonly HeldRow[],
     retires: readonly boolean[],
   ) {
     this.#window = window;
-    this.#batches = batches;
+    this.#parts = parts;
     this.#heldBefore = heldBefore;
-    this.fresh = collect(batches, retires);
+    this.fresh = collect(parts, retires);
     this.suspects = retires.flatMap((_, outbox) => {
       const ids = heldBefore.filter((row) => row.outbox === outbox).map((row) => row.id);
       return kinds(ids).map((kind) => ({ outbox, ids: rowIds(kind) }));
     });
-    for (const batch of batches) settleBatch(window, batch);
+    for (const { batch, firstRun, endRun } of parts) settleRuns(window, batch, firstRun, endRun);
     for (const row of heldBefore) window.settle(row.transaction, 1);
   }
 
@@ -59,27 +60,28 @@ export class RetirePlan {
     for (const { outbox, ids } of rows) {
       const wanted = new Set<RowId>(ids);
       for (const row of this.#heldBefore) if (row.outbox === outbox && wanted.delete(row.id)) found.push(row);
-      for (const batch of this.#batches) {
+      for (const part of this.#parts) {
         if (wanted.size === 0) break;
-        for (const row of rowsOf(batch)) if (row.outbox === outbox && wanted.delete(row.id)) found.push(row);
+        for (const row of rowsOf(part)) if (row.outbox === outbox && wanted.delete(row.id)) found.push(row);
       }
     }
     return found;
   }
 }
 
-export function settleBatch(window: AckWindow, batch: Batch): void {
-  for (let i = 0; i < batch.runCount; i++) {
+/** All runs of a batch by default. */
+export function settleRuns(window: AckWindow, batch: Batch, firstRun = 0, endRun = batch.runCount): void {
+  for (let i = firstRun; i < endRun; i++) {
     const { transaction, rows } = batch.run(i);
     window.settle(transaction, rows);
   }
 }
 
 /** Slow (an object a row): only for a flush that met a lock. */
-function* rowsOf(batch: Batch): Iterable<HeldRow> {
+function* rowsOf({ batch, firstRun, endRun, firstRow }: BatchPart): Iterable<HeldRow> {
   const ids = batch.ids();
-  let at = 0;
-  for (let i = 0; i < batch.runCount; i++) {
+  let at = firstRow;
+  for (let i = firstRun; i < endRun; i++) {
     const { transaction, outbox, rows, hasKeys } = batch.run(i);
     for (const end = at + rows; at < end; at++) {
       yield { outbox, id: hasKeys ? batch.key(at).toString('hex') : ids[at], transaction };
@@ -94,54 +96,54 @@ function kinds(ids: readonly RowId[]): RowId[][] {
   return [integers, keys].filter((kind) => kind.length > 0);
 }
 
-function collect(batches: readonly Batch[], retires: readonly boolean[]): RetireRows[] {
+function collect(parts: readonly BatchPart[], retires: readonly boolean[]): RetireRows[] {
   return retires.flatMap((retired, outbox): RetireRows[] => {
     if (!retired) return [];
-    const ids = integersOf(batches, outbox);
-    const keys = keysOf(batches, outbox);
+    const ids = integersOf(parts, outbox);
+    const keys = keysOf(parts, outbox);
     return [...(ids.length === 0 ? [] : [{ outbox, ids }]), ...(keys.length === 0 ? [] : [{ outbox, ids: keys }])];
   });
 }
 
-function integersOf(batches: readonly Batch[], outbox: number): BigUint64Array {
-  const all = new BigUint64Array(count(batches, outbox, false));
+function integersOf(parts: readonly BatchPart[], outbox: number): BigUint64Array {
+  const all = new BigUint64Array(count(parts, outbox, false));
   let filled = 0;
-  eachRun(batches, outbox, false, (batch, at, rows) => {
+  eachRun(parts, outbox, false, (batch, at, rows) => {
     all.set(batch.ids().subarray(at, at + rows), filled);
     filled += rows;
   });
   return all.sort();
 }
 
-function keysOf(batches: readonly Batch[], outbox: number): ByteIds {
-  const rows = count(batches, outbox, true);
-  const bytes = Buffer.allocUnsafe(rows === 0 ? 0 : batches.reduce((sum, batch) => sum + batch.keyBytes, 0));
+function keysOf(parts: readonly BatchPart[], outbox: number): ByteIds {
+  const rows = count(parts, outbox, true);
+  const bytes = Buffer.allocUnsafe(rows === 0 ? 0 : parts.reduce((sum, { batch }) => sum + batch.keyBytes, 0));
   const places = new Uint32Array(rows * 2);
   let end = 0;
   let filled = 0;
-  eachRun(batches, outbox, true, (batch, at, count) => {
+  eachRun(parts, outbox, true, (batch, at, count) => {
     end = batch.copyKeys(at, count, bytes, end, places, filled);
     filled += 2 * count;
   });
   return ByteIds.sorted(bytes, places);
 }
 
-function count(batches: readonly Batch[], outbox: number, hasKeys: boolean): number {
+function count(parts: readonly BatchPart[], outbox: number, hasKeys: boolean): number {
   let all = 0;
-  eachRun(batches, outbox, hasKeys, (_, __, rows) => (all += rows));
+  eachRun(parts, outbox, hasKeys, (_, __, rows) => (all += rows));
   return all;
 }
 
 /** `at`: the run's first row in its batch. */
 function eachRun(
-  batches: readonly Batch[],
+  parts: readonly BatchPart[],
   outbox: number,
   hasKeys: boolean,
   visit: (batch: Batch, at: number, rows: number) => void,
 ): void {
-  for (const batch of batches) {
-    let at = 0;
-    for (let i = 0; i < batch.runCount; i++) {
+  for (const { batch, firstRun, endRun, firstRow } of parts) {
+    let at = firstRow;
+    for (let i = firstRun; i < endRun; i++) {
       const run = batch.run(i);
       if (run.outbox === outbox && run.hasKeys === hasKeys) visit(batch, at, run.rows);
       at += run.rows;

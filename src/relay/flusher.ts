@@ -1,8 +1,9 @@
 import type { AckWindow } from '../delivery/ack-window.ts';
 import { backOffMs } from '../delivery/back-off.ts';
+import { AckedRows } from '../delivery/acked-rows.ts';
 import type { Batch } from '../delivery/batch.ts';
 import type { SpareBatches } from '../delivery/lane.ts';
-import { type HeldRow, RetirePlan, settleBatch } from '../delivery/retire-plan.ts';
+import { type HeldRow, RetirePlan, settleRuns } from '../delivery/retire-plan.ts';
 import { type Clock, pause } from '../model/clock.ts';
 import { type Fault, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
@@ -36,8 +37,9 @@ export interface FlusherDeps {
  */
 export class Flusher {
   readonly #deps: FlusherDeps;
-  readonly #acked: Batch[] = [];
-  #ackedRows = 0;
+  readonly #acked = new AckedRows();
+  /** Of the flush under way. */
+  #flushingRows = 0;
   #held: readonly HeldRow[] = [];
   #cancelTimer: (() => void) | null = null;
   #flushing = false;
@@ -50,15 +52,14 @@ export class Flusher {
 
   /** True when so much is acknowledged and not flushed that no more should be read. */
   get isBehind(): boolean {
-    return this.#ackedRows >= this.#deps.flushRows * BACKLOG_FLUSHES;
+    return this.#acked.rows + this.#flushingRows >= this.#deps.flushRows * BACKLOG_FLUSHES;
   }
 
   add(batch: Batch): void {
     if (this.#mustRetire(batch)) {
-      this.#acked.push(batch);
-      this.#ackedRows += batch.records;
+      this.#acked.add(batch);
     } else {
-      settleBatch(this.#deps.window, batch);
+      settleRuns(this.#deps.window, batch);
       this.#deps.spare.push(batch);
     }
     this.wake();
@@ -67,7 +68,7 @@ export class Flusher {
   /** Something may be worth a flush: acknowledged rows, or a boundary. */
   wake(): void {
     if (this.#stopped || this.#flushing) return;
-    if (this.#ackedRows >= this.#deps.flushRows) this.#start();
+    if (this.#acked.rows >= this.#deps.flushRows) this.#start();
     else this.#cancelTimer ??= this.#deps.clock.after(this.#deps.flushMs, () => this.#start());
   }
 
@@ -79,7 +80,7 @@ export class Flusher {
 
   /** Flushes what is acknowledged, then stops for good. Rows that the application holds are left for the next start. */
   async finish(): Promise<void> {
-    while (!this.#stopped && (this.#flushing || this.#acked.length > 0 || this.#deps.window.committable() !== null)) {
+    while (!this.#stopped && (this.#flushing || this.#acked.rows > 0 || this.#deps.window.committable() !== null)) {
       const done = this.flushed();
       if (!this.#flushing) this.#start();
       await done;
@@ -106,7 +107,7 @@ export class Flusher {
       () => {
         this.#flushing = false;
         this.#wakeWaiting();
-        if (this.#ackedRows > 0 || this.#held.length > 0 || this.#deps.window.committable() !== null) this.wake();
+        if (this.#acked.rows > 0 || this.#held.length > 0 || this.#deps.window.committable() !== null) this.wake();
       },
       (error: unknown) => {
         this.stop();
@@ -121,9 +122,10 @@ export class Flusher {
 
   async #flush(): Promise<void> {
     const { store, leader, window, clock, log, spare } = this.#deps;
-    if (this.#acked.length === 0 && this.#held.length === 0 && window.committable() === null) return;
-    const batches = this.#takeBatches();
-    const plan = new RetirePlan(window, batches, this.#held, this.#deps.retires);
+    if (this.#acked.rows === 0 && this.#held.length === 0 && window.committable() === null) return;
+    const parts = this.#acked.take(this.#deps.flushRows);
+    this.#flushingRows = parts.reduce((sum, { rows }) => sum + rows, 0);
+    const plan = new RetirePlan(window, parts, this.#held, this.#deps.retires);
     for (let tries = 1; ; tries++) {
       try {
         const saved = await store.flush(leader, {
@@ -134,10 +136,8 @@ export class Flusher {
         });
         if (saved !== null) window.committed(saved);
         this.#reportHeld(plan.stillHeld);
-        for (const batch of batches) {
-          this.#ackedRows -= batch.records;
-          spare.push(batch);
-        }
+        this.#flushingRows = 0;
+        for (const { batch, isLast } of parts) if (isLast) spare.push(batch);
         if (tries > 1) log.info('flush-recovered', { tries });
         return;
       } catch (error) {
@@ -154,16 +154,6 @@ export class Flusher {
       this.#deps.log.warn('rows-held-by-application', { rows: held.length });
     if (held.length === 0 && this.#held.length > 0) this.#deps.log.info('rows-released-by-application');
     this.#held = held;
-  }
-
-  /** Whole batches, oldest acknowledgement first, up to `flushRows` rows. */
-  #takeBatches(): Batch[] {
-    let rows = 0;
-    let count = 0;
-    while (count < this.#acked.length && (count === 0 || rows + this.#acked[count].records <= this.#deps.flushRows)) {
-      rows += this.#acked[count++].records;
-    }
-    return this.#acked.splice(0, count);
   }
 
   #wakeWaiting(): void {

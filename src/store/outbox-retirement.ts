@@ -18,7 +18,8 @@ const LOCKED_ERRNOS: readonly unknown[] = [3572, 1205];
 /**
  * Marks or deletes rows of one outbox. Always by ranges of the primary key with the index forced: the optimizer
  * otherwise scans and locks the whole table when many rows are named. A SELECT of nothing but the key would still
- * let it scan that index: each names one more column.
+ * let it scan that index: each names one more column. Consecutive ids are named one by one too: BETWEEN would read,
+ * and wait for, the row behind its end, which may be the application's.
  */
 export class OutboxRetirement {
   readonly #table: string;

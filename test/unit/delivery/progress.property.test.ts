@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AckWindow } from '../../../src/delivery/ack-window.ts';
+import { AckedRows } from '../../../src/delivery/acked-rows.ts';
 import type { Batch } from '../../../src/delivery/batch.ts';
 import { BufferPool } from '../../../src/delivery/buffer-pool.ts';
 import { parseGtidSet } from '../../../src/delivery/gtid-set.ts';
@@ -63,7 +64,7 @@ class World {
   window!: AckWindow;
   lanes!: Lane[];
   sending!: (Batch | null)[];
-  acked!: Batch[];
+  acked!: AckedRows;
   held!: readonly HeldRow[];
   /** Rows that found no room: the source would wait with them. */
   blocked!: boolean;
@@ -77,7 +78,7 @@ class World {
     this.window = new AckWindow(this.saved, parseGtidSet(this.saved.gtidSet ?? '', 'mysql'));
     this.lanes = Array.from({ length: LANES }, (_, partition) => new Lane('orders', partition, this.pool, [], 4));
     this.sending = Array.from({ length: LANES }, () => null);
-    this.acked = [];
+    this.acked = new AckedRows();
     this.held = [];
     this.blocked = false;
     for (const transaction of this.log) if (transaction.end > this.saved.position.offset) this.route(transaction, 40);
@@ -144,7 +145,7 @@ function run(world: World, step: Step): void {
       return;
     case 'ack': {
       if (world.sending[step.lane] === null) return;
-      world.acked.push(world.lanes[step.lane].acked());
+      world.acked.add(world.lanes[step.lane].acked());
       world.sending[step.lane] = null;
       return;
     }
@@ -160,8 +161,7 @@ function run(world: World, step: Step): void {
 
 /** As the flusher and the store do it together: fit once or twice, then all or nothing. */
 function flush(world: World, take: number, hold: number, fails: boolean, tailGoesOn = true): void {
-  const batches = world.acked.splice(0, take);
-  const plan = new RetirePlan(world.window, batches, world.held, [true]);
+  const plan = new RetirePlan(world.window, world.acked.take(take + 1), world.held, [true]);
   const all = [...plan.fresh, ...plan.suspects].flatMap((rows) => [...rows.ids]);
   const stillHeld: RetireRows[] =
     hold === 0 || all.length === 0 ? [] : [{ outbox: 0, ids: BigUint64Array.from(all.slice(0, hold)) }];
@@ -218,7 +218,7 @@ describe('checkpoint, lanes and pool under random schedules', () => {
             run(world, { do: 'ack', lane });
           }
         }
-        flush(world, world.acked.length, 0, false, false);
+        flush(world, world.acked.rows, 0, false, false);
         if (world.blocked) return; // the log does not fit the pool at once; a source would have gone on
         expect(world.pool.takenBytes).toBe(0);
         expect(world.lanes.every((lane) => lane.isEmpty)).toBe(true);

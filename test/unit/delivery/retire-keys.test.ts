@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { AckWindow } from '../../../src/delivery/ack-window.ts';
+import { AckedRows, type BatchPart } from '../../../src/delivery/acked-rows.ts';
 import { Batch } from '../../../src/delivery/batch.ts';
 import { RetirePlan } from '../../../src/delivery/retire-plan.ts';
 import { Form } from '../../../src/model/row.ts';
@@ -19,7 +20,7 @@ test('D1 keys of bytes go to the flush as they are, in order, beside integers of
     { id: 3, outbox: 2 },
   ]);
   const second = batchOf(window, number, [{ key: '' }, { key: 'a\0' }, { id: 5 }]);
-  const plan = new RetirePlan(window, [first, second], [], [true, true, false]);
+  const plan = new RetirePlan(window, whole(first, second), [], [true, true, false]);
   expect(plan.fresh.map(({ outbox, ids }) => [outbox, [...ids]])).toEqual([
     [0, [5n, 7n]],
     [1, ['', hex('a\0'), hex('a\0\0'), hex('c'.repeat(300)), hex('ü')]],
@@ -30,7 +31,7 @@ test('a key that the application holds keeps its transaction open, and is a susp
   const { window, number } = opened();
   const batch = batchOf(window, number, [{ key: 'held' }, { key: 'free' }, { id: 1 }]);
   window.routed(number);
-  const plan = new RetirePlan(window, [batch], [], [true, true]);
+  const plan = new RetirePlan(window, whole(batch), [], [true, true]);
   expect(plan.fit([{ outbox: 1, ids: rowIds([hex('held')]) }])).toBeNull();
   expect(plan.stillHeld).toEqual([{ outbox: 1, id: hex('held'), transaction: number }]);
 
@@ -43,7 +44,7 @@ test('a batch that begins anew has forgotten its keys', () => {
   const { window, number } = opened();
   const batch = batchOf(window, number, [{ key: 'old' }, { key: 'older' }]);
   fill(batch, window, number, [{ key: 'new' }]);
-  const [{ ids }] = new RetirePlan(window, [batch], [], [true, true]).fresh;
+  const [{ ids }] = new RetirePlan(window, whole(batch), [], [true, true]).fresh;
   expect([...ids]).toEqual([hex('new')]);
 });
 
@@ -55,6 +56,12 @@ test('ids of bytes are sorted and cut without being copied', () => {
   expect(ids).toHaveLength(5);
   expect([...rowIds([3n, 1n, 2n ** 64n - 1n])]).toEqual([1n, 3n, 2n ** 64n - 1n]);
 });
+
+function whole(...batches: Batch[]): BatchPart[] {
+  const acked = new AckedRows();
+  for (const batch of batches) acked.add(batch);
+  return acked.take(1_000);
+}
 
 interface Made {
   readonly key?: string;
