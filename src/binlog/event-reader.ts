@@ -8,13 +8,11 @@ import type { GroupBuilder } from './group-builder.ts';
 import { u16, u32, u48 } from './little-endian.ts';
 import type { LogPosition } from './log-position.ts';
 import { inflateEvent, isCompressedRows } from './mariadb-compressed.ts';
-import { PackedReader } from './packed-reader.ts';
 import { AT_ONCE_BYTES, inflateAtOnce, readPayload, type Payload } from './payload.ts';
 import type { OutboxTable } from './outbox-table.ts';
-import type { RowsEvent } from './rows-event.ts';
+import { CHANGES, readRowsEvent } from './rows-event.ts';
 import { readStatement } from './query-event.ts';
 import type { TableRegistry } from './table-registry.ts';
-import { TABLE_ID_BYTES } from './table-map.ts';
 import type { TransactionAssembler } from './transaction-assembler.ts';
 
 /** The number of a row event that only closes a statement. */
@@ -223,23 +221,8 @@ export class EventReader {
     }
     if (change === 'delete' && !assembler.hasRows) return;
     this.#checkSum(b, start, end, bodyEnd);
-    // Table id, flags; from version 2 on further data, whose length counts itself.
-    const flagsEnd = start + HEADER_BYTES + TABLE_ID_BYTES + 2;
-    const reader = new PackedReader(b, type >= EventType.WriteRows ? flagsEnd + u16(b, flagsEnd) : flagsEnd, bodyEnd);
-    const columns = reader.integer();
-    const bitmapBytes = (columns + 7) >> 3;
-    const first = table.plan(b, reader.skip(bitmapBytes), columns);
-    const second = change === 'update' ? table.plan(b, reader.skip(bitmapBytes), columns) : null;
-    if (reader.left === 0) return;
-    assembler.rows({
-      change,
-      plan: second ?? first,
-      before: second === null ? null : first,
-      buffer: b,
-      start: reader.at,
-      end: bodyEnd,
-      seconds: u32(b, start),
-    });
+    const event = readRowsEvent(table, change, b, start, bodyEnd);
+    if (event !== null) assembler.rows(event);
   }
 
   #rotate(b: Buffer, start: number, end: number): void {
@@ -265,13 +248,3 @@ const OUTSIDE: ReadonlySet<number> = new Set([
   EventType.TaggedGtid,
   EventType.TransactionPayload,
 ]);
-
-const CHANGES: Readonly<Record<number, RowsEvent['change'] | 'partial'>> = {
-  [EventType.WriteRowsV1]: 'insert',
-  [EventType.WriteRows]: 'insert',
-  [EventType.UpdateRowsV1]: 'update',
-  [EventType.UpdateRows]: 'update',
-  [EventType.DeleteRowsV1]: 'delete',
-  [EventType.DeleteRows]: 'delete',
-  [EventType.PartialUpdateRows]: 'partial',
-};
