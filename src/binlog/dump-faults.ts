@@ -4,11 +4,14 @@ import { classifyMysql } from '../mysql/classify.ts';
 
 const CANNOT_READ_LOG = 1236;
 const PRIVILEGE_MISSING = 1227;
+/** MariaDB's own number for it. */
+const SAME_SERVER_ID = 4052;
 
 /** What ends a dump, or keeps it from beginning. `from` is where it was to begin. */
 export function dumpFault(error: unknown, from: Position): RelayError {
   const { errno, message } = shapeOf(error);
   if (errno === CANNOT_READ_LOG) return cannotRead(message, from, error);
+  if (errno === SAME_SERVER_ID) return serverIdClash(error);
   if (errno === PRIVILEGE_MISSING) {
     return fault('BINLOG_NOT_PERMITTED', 'halt', 'reading the binlog needs GRANT REPLICATION SLAVE ON *.*', error);
   }
@@ -21,20 +24,22 @@ export function dumpFault(error: unknown, from: Position): RelayError {
 
 /** One number for many causes: here only the text tells them apart, and not always the true one. */
 function cannotRead(message: string, from: Position, cause: unknown): RelayError {
-  if (/same server_(?:uuid|id)/i.test(message)) {
-    return fault(
-      'BINLOG_SERVER_ID_CLASH',
-      'halt',
-      'another replica or relay reads with the same mysql.serverId: give each its own',
-      cause,
-    );
-  }
+  if (/same server_(?:uuid|id)/i.test(message)) return serverIdClash(cause);
   if (/binary log is not open/i.test(message)) return binlogDisabled(cause);
   const hint = /max_allowed_packet|bogus data|middle of event|log event/i.test(message)
     ? 'it is probably no event boundary of this file'
     : 'the file was purged, the log was reset, or this is another server';
   const at = formatPosition(from);
   return fault('BINLOG_POSITION_UNUSABLE', 'halt', `cannot read from ${at}: ${hint} (the server: ${message})`, cause);
+}
+
+function serverIdClash(cause: unknown): RelayError {
+  return fault(
+    'BINLOG_SERVER_ID_CLASH',
+    'halt',
+    'another replica or relay reads with the same mysql.serverId: give each its own',
+    cause,
+  );
 }
 
 export function binlogDisabled(cause?: unknown): RelayError {

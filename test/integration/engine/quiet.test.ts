@@ -1,7 +1,6 @@
-import type { RowDataPacket } from 'mysql2/promise';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { comparePositions } from '../../../src/model/position.ts';
-import { startDatabase } from '../../stack/flavour.ts';
+import { isMariadb, startDatabase } from '../../stack/flavour.ts';
 import type { DatabaseServer } from '../../stack/handles.ts';
 import { insertRows } from '../../stack/outbox-rows.ts';
 import { RelayBed } from '../../stack/relay-bed.ts';
@@ -30,13 +29,7 @@ test('L2 10,000 rows: published once, own updates passed over, then nothing is w
   await bed.retired();
   await bed.expectQuiet(QUIET_MS);
   // Marking goes in large strokes: the relay's own statements are few.
-  const [updates] = await bed.sql(
-    `SELECT SUM(count_star) AS made FROM performance_schema.events_statements_summary_by_digest
-     WHERE schema_name IS NULL AND digest_text LIKE 'UPDATE %' AND digest_text LIKE CONCAT('%', ?, '%')`,
-    [bed.servers.database],
-  );
-  expect(Number(updates['made'])).toBeGreaterThan(0);
-  expect(Number(updates['made'])).toBeLessThan(500);
+  if (!isMariadb()) await expectFewUpdates(bed); // MariaDB counts statements only when told to
   await insertRows(bed.servers.pool, { topic, count: 10 });
   await bed.retired();
   expect(relay.lines().filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
@@ -51,9 +44,8 @@ test('S19 a row that the application holds: the others are published, nothing is
   await insertRows(bed.servers.pool, { topic, count: 20, perTransaction: 1 });
   // Sent at once, retired later: time to take a lock.
   await application.beginTransaction();
-  const [[held]] = await application.query<RowDataPacket[]>(
-    "SELECT id FROM outbox WHERE status = 'pending' ORDER BY id DESC LIMIT 1 FOR UPDATE SKIP LOCKED",
-  );
+  const [held] = await bed.sql("SELECT MAX(id) AS id FROM outbox WHERE status = 'pending'");
+  await application.query('SELECT id FROM outbox WHERE id = ? FOR UPDATE', [held['id']]);
   await bed.retired('outbox', { where: `id <> ${String(held['id'])}` });
   await relay.waitFor('rows-held-by-application');
   await bed.expectQuiet(QUIET_MS);
@@ -93,3 +85,13 @@ test('S27 two relays of different names on one outbox: each delivers once, and b
   await bed.expectQuiet(QUIET_MS);
   expect(await bed.records()).toBe(400);
 });
+
+async function expectFewUpdates(bed: RelayBed): Promise<void> {
+  const [updates] = await bed.sql(
+    `SELECT SUM(count_star) AS made FROM performance_schema.events_statements_summary_by_digest
+     WHERE schema_name IS NULL AND digest_text LIKE 'UPDATE %' AND digest_text LIKE CONCAT('%', ?, '%')`,
+    [bed.servers.database],
+  );
+  expect(Number(updates['made'])).toBeGreaterThan(0);
+  expect(Number(updates['made'])).toBeLessThan(500);
+}
