@@ -71,9 +71,15 @@ export class LogWriter {
     return this.add(32, Buffer.concat([rowsHead(id, table, [undefined]), ...rows.map((row) => rowImage(table, row))]));
   }
 
-  update(id: number, table: TestTable, pairs: readonly (readonly [TestRow, TestRow])[]): Buffer {
-    const images = pairs.flatMap(([before, after]) => [rowImage(table, before), rowImage(table, after)]);
-    return this.add(31, Buffer.concat([rowsHead(id, table, [undefined, undefined]), ...images]));
+  /** `present`: the columns of the row as it was, and of the row as it became. */
+  update(
+    id: number,
+    table: TestTable,
+    pairs: readonly (readonly [TestRow, TestRow])[],
+    [was, became]: readonly [Columns | undefined, Columns | undefined] = [undefined, undefined],
+  ): Buffer {
+    const images = pairs.flatMap(([before, after]) => [rowImage(table, before, was), rowImage(table, after, became)]);
+    return this.add(31, Buffer.concat([rowsHead(id, table, [was, became]), ...images]));
   }
 
   rotate(file: string): Buffer {
@@ -99,6 +105,8 @@ export class LogWriter {
     return event;
   }
 }
+
+type Columns = readonly number[];
 
 export interface TestColumn {
   readonly name: string;
