@@ -40,11 +40,14 @@ export class RowCompletion {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #log: Log;
+  /** By outbox, for the log. */
+  readonly #tables: readonly string[];
   /** Rows that were gone when they were to be read: there was nothing to send. */
   goneRows = 0;
 
-  constructor(store: Store, clock: Clock, log: Log) {
+  constructor(store: Store, clock: Clock, log: Log, tables: readonly string[]) {
     this.#store = store;
+    this.#tables = tables;
     this.#clock = clock;
     this.#log = log;
   }
@@ -65,7 +68,8 @@ export class RowCompletion {
       } catch (error) {
         if (!(error instanceof RelayError) || error.fault.disposition !== 'retry') throw error;
         const { code, detail } = error.fault;
-        if (tries === 1) this.#log.warn('row-read-failed', { code, detail, rows: ids.length });
+        if (tries === 1)
+          this.#log.warn('row-read-failed', { table: this.#tables[outbox], rows: ids.length, code, detail });
         await pause(this.#clock, backOffMs(BACK_OFF, tries, Math.random()), signal);
       }
     }
@@ -76,7 +80,7 @@ export class RowCompletion {
     if (gone.length === 0) return;
     this.goneRows += gone.length;
     const ids = gone.slice(0, SHOWN_IDS).map(String);
-    this.#log.warn('rows-gone-before-read', { outbox, rows: gone.length, ids });
+    this.#log.warn('rows-gone-before-read', { table: this.#tables[outbox], rows: gone.length, ids });
   }
 }
 

@@ -74,7 +74,12 @@ export class Term {
     });
     this.#router = new Router({
       ...{ window, pool, spare, publisher, clock, log, from },
-      completion: new RowCompletion(store, clock, log),
+      completion: new RowCompletion(
+        store,
+        clock,
+        log,
+        settings.outboxes.map(({ schema, table }) => `${schema}.${table}`),
+      ),
       sender: this.#sender,
       flusher: this.#flusher,
       batchRecords: settings.kafka.batchRecords,

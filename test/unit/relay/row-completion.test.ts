@@ -49,7 +49,7 @@ describe('reading', () => {
     const asked: number[] = [];
     const answers = [lockWait(), lockWait(), { rows: cursorOf([]), gone: [2n] }];
     const lines: string[] = [];
-    const completion = new RowCompletion(storeOf(answers, asked), clock, logTo(lines));
+    const completion = new RowCompletion(storeOf(answers, asked), clock, logTo(lines), ['app.outbox']);
     expect(await completion.read(run, 1_500, new AbortController().signal)).not.toBeNull();
     // Whole seconds: due is what is available before the next one.
     expect(asked).toEqual([2_000, 2_000, 2_000]);
@@ -59,14 +59,18 @@ describe('reading', () => {
 
   test('throws what cannot pass', async () => {
     const store = storeOf([fault('MYSQL_FOREIGN_SERVER', 'renew', 'other')], []);
-    const reading = new RowCompletion(store, clock, logTo([])).read(run, 0, new AbortController().signal);
+    const reading = new RowCompletion(store, clock, logTo([]), ['app.outbox']).read(
+      run,
+      0,
+      new AbortController().signal,
+    );
     await expect(reading).rejects.toMatchObject({ fault: { code: 'MYSQL_FOREIGN_SERVER' } });
   });
 
   test('ends when it is told to', async () => {
     const stop = new AbortController();
     const store = storeOf([lockWait(), lockWait(), lockWait()], [], () => stop.abort());
-    expect(await new RowCompletion(store, clock, logTo([])).read(run, 0, stop.signal)).toBeNull();
+    expect(await new RowCompletion(store, clock, logTo([]), ['app.outbox']).read(run, 0, stop.signal)).toBeNull();
   });
 });
 
