@@ -17,6 +17,8 @@ import { Router } from './router.ts';
 import { RowCompletion } from './row-completion.ts';
 
 const STREAM_BACK_OFF = { baseMs: 100, capMs: 5_000 };
+/** A stream that has lived so long was a good one: the next may be begun soon. */
+const GOOD_STREAM_MS = 5_000;
 
 /** The outside world, as ports. */
 export interface RelayDeps {
@@ -120,10 +122,12 @@ export class Term {
     let unreadableAt: string | null = null;
     for (let tries = 1; !ended(); tries++) {
       const from = this.#router.routedThrough;
+      const beganMs = clock.nowMs();
+      let flowing = false;
       try {
         for await (const group of source.stream(from, signal)) {
-          if (tries > 0) log.info('tail-flowing', { position: formatPosition(from.position) });
-          tries = 0;
+          if (!flowing) log.info('tail-flowing', { position: formatPosition(from.position) });
+          flowing = true;
           await this.#router.route(group, this.#abandon.signal);
           if (ended()) return;
         }
@@ -151,7 +155,8 @@ export class Term {
         }
         if (fault.code === 'BINLOG_DECODE') unreadableAt = resumeAt;
         log.warn('tail-lost', { code: fault.code, detail: fault.detail, resumeAt });
-        await pause(clock, backOffMs(STREAM_BACK_OFF, Math.max(tries, 1), Math.random()), signal);
+        if (clock.nowMs() - beganMs >= GOOD_STREAM_MS) tries = 1;
+        await pause(clock, backOffMs(STREAM_BACK_OFF, tries, Math.random()), signal);
       }
     }
   }
