@@ -107,6 +107,7 @@ export function labelsOf({ columnType }: ColumnDefinition): Buffer[] | null {
 
 const ESCAPED: Readonly<Record<string, string>> = { n: '\n', r: '\r', '0': '\0', Z: '\x1a' };
 
+/** The log counts YEAR among the numbers, as one without a sign. */
 export function isUnsigned({ columnType }: ColumnDefinition): boolean {
-  return /\bunsigned\b/i.test(columnType);
+  return /\bunsigned\b|^year\b/i.test(columnType);
 }
