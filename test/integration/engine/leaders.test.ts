@@ -52,8 +52,9 @@ test('S15 S22 I4 a frozen leader is taken over; when it wakes it writes nothing 
   expect(after.epoch).toBe(before.epoch);
   expect(comparePositions(after, before)).toBeGreaterThan(0);
 
+  const said = first.lines().length;
   await second.kill();
-  await first.waitFor('relay-state', { fields: { to: 'flowing', from: 'leading' }, after: first.lines().length });
+  await first.waitFor('relay-state', { fields: { to: 'flowing', from: 'leading' }, after: said });
   await insertRows(bed.servers.pool, { ...rows, count: 10 });
   await bed.retired();
   expect(await bed.expectDelivered({ faultInjected: true })).toMatchObject({ committed: 2_020, lost: 0, reordered: 0 });
