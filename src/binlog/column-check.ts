@@ -3,7 +3,7 @@ import type { OutboxSettings } from '../model/settings.ts';
 import { ColumnType } from './column-types.ts';
 import type { NamedColumn } from './named-columns.ts';
 import type { KnownOutbox } from './outbox-table.ts';
-import { layOut, type Layout } from './row-plan.ts';
+import { layOut } from './row-plan.ts';
 import { isUnsigned, labelsOf, typeOf, type ColumnDefinition, type TableDefinition } from './table-definition.ts';
 
 /**
@@ -11,25 +11,13 @@ import { isUnsigned, labelsOf, typeOf, type ColumnDefinition, type TableDefiniti
  * have, or one of a type or character set that cannot be used in its part. Throws a RelayError (halt). A table that is
  * not there yet may come.
  */
-export function checkColumns(outboxes: readonly KnownOutbox[], mariadb: boolean): void {
+export function checkColumns(outboxes: readonly KnownOutbox[]): void {
   for (const { index, settings, definition } of outboxes) {
     if (definition === null) continue;
-    const layout = layOut(index, settings, definition.columns.map(declaredColumn));
-    if (mariadb) checkDoubles(layout);
+    layOut(index, settings, definition.columns.map(declaredColumn));
     // What only statements need is needed where rows are retired.
     if (settings.retire !== 'keep') checkNames(settings, definition);
   }
-}
-
-/** MariaDB shows a DOUBLE in other words than MySQL, which are those that are written here. */
-function checkDoubles({ table, columns, takes }: Layout): void {
-  const double = columns.find(({ type }, i) => type === ColumnType.Double && takes[i].length > 0);
-  if (double === undefined) return;
-  throw fault(
-    'BINLOG_UNSUPPORTED',
-    'halt',
-    `column ${double.name} of ${table} is DOUBLE, which cannot be read as text from MariaDB`,
-  );
 }
 
 function checkNames({ schema, table, columns }: OutboxSettings, definition: TableDefinition): void {

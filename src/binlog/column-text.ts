@@ -1,5 +1,4 @@
 import { writeDecimal } from '../encoding/packed-decimal.ts';
-import { DOUBLE_TEXT_BYTES, doubleText } from '../encoding/double-text.ts';
 
 /** How a value of the log becomes the text that `CAST(… AS CHAR)` gives. */
 export interface ColumnText {
@@ -18,11 +17,6 @@ export function decimalText(metadata: number): ColumnText {
     write: (out, at, source, start) => writeDecimal(out, at, source, start, precision - scale, scale),
   };
 }
-
-export const DOUBLE_TEXT: ColumnText = {
-  room: () => DOUBLE_TEXT_BYTES,
-  write: (out, at, source, start) => at + out.write(doubleText(source.readDoubleLE(start)), at, 'latin1'),
-};
 
 /** SET: a bit for each label, the first one lowest. */
 export function setText(labels: readonly Buffer[]): ColumnText {

@@ -133,7 +133,7 @@ export class DumpConnection {
     if (this.#zongji.ctrlConnection === null) throw new Error('no control connection');
     const facts = await askFacts(this.#zongji.ctrlConnection, outboxes, withHeads);
     if (!facts.logBin) throw binlogDisabled();
-    checkColumns(facts.outboxes, facts.mariadb);
+    checkColumns(facts.outboxes);
     return facts;
   }
 

@@ -1,7 +1,7 @@
 import type { Charset } from '../encoding/charset.ts';
 import { charsetNamed, isUtf8 } from '../encoding/charsets.ts';
 import { fault, type RelayError } from '../model/fault.ts';
-import { type ColumnText, decimalText, DOUBLE_TEXT, setText } from './column-text.ts';
+import { type ColumnText, decimalText, setText } from './column-text.ts';
 import { ColumnType, isInteger } from './column-types.ts';
 import { TimeFormat } from './column-time.ts';
 import type { NamedColumn } from './named-columns.ts';
@@ -103,8 +103,6 @@ export function takeText(column: NamedColumn, table: string, target: number): Ta
       return shown(setText(labelsOf(column, table)));
     case ColumnType.NewDecimal:
       return shown(decimalText(metadata));
-    case ColumnType.Double:
-      return shown(DOUBLE_TEXT);
     case ColumnType.Date:
       return shown(DATE_TEXT);
     case ColumnType.Time2:
@@ -118,6 +116,7 @@ export function takeText(column: NamedColumn, table: string, target: number): Ta
     case ColumnType.Bit:
       return { ...NOTHING, target };
     default:
+      // FLOAT and DOUBLE among them: how many digits the server shows depends on version, product and the way asked.
       throw unreadable(column, table);
   }
 }
@@ -154,9 +153,9 @@ function isString(type: number): boolean {
   );
 }
 
-/** ZEROFILL, FLOAT(7,2): the server shows a value otherwise than the log can tell. COMPRESSED: not in its own bytes. */
+/** ZEROFILL: the server shows a value otherwise than the log can tell. COMPRESSED: not in its own bytes. */
 function isDressed({ declared }: NamedColumn): boolean {
-  return declared !== null && /\bzerofill\b|\bcompressed\b|^(?:float|double|real)\s*\(/i.test(declared);
+  return declared !== null && /\bzerofill\b|\bcompressed\b/i.test(declared);
 }
 
 function labelsOf(column: NamedColumn, table: string): readonly Buffer[] {

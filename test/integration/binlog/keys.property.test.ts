@@ -57,15 +57,6 @@ const decimal =
     return `${random() < 0.5 ? '-' : ''}${whole === '' ? '0' : whole}.${digits(pick(random, scale + 1)) || '0'}`;
   };
 
-const double: Value = (random) => {
-  const kind = pick(random, 5);
-  if (kind === 0)
-    return ['0', '-0e0', '1e15', '1e14', '1e-14', '1e-15', '1e16', '0.1e0', '123456789012345678e0'][pick(random, 9)];
-  if (kind === 1) return `${integer(53, true)(random)}e0`;
-  if (kind === 2) return `${decimal(12, 6)(random)}e0`;
-  return `${(random() - 0.5) * 10 ** (pick(random, 600) - 300)}`;
-};
-
 const fraction = (random: () => number): string =>
   random() < 0.2 ? '' : `.${String(pick(random, 1e6)).padStart(6, '0')}`;
 const two = (value: number): string => String(value).padStart(2, '0');
@@ -107,7 +98,6 @@ const TYPES: readonly (readonly [type: string, value: Value])[] = [
   ['DECIMAL(18,9) UNSIGNED', (random) => decimal(18, 9)(random).replace('-', '')],
   ['DECIMAL(65,30)', decimal(65, 30)],
   ['DECIMAL(65,0)', decimal(65, 0)],
-  ...(isMariadb() ? [] : [['DOUBLE', double] as const]), // refused there
   ['YEAR', (random) => (random() < 0.1 ? '0' : String(1901 + pick(random, 255)))],
   ['DATE', date(1, 9999)],
   ...[0, 1, 2, 3, 4, 5, 6].flatMap((digits): [string, Value][] => [

@@ -170,6 +170,7 @@ describe('columns', () => {
     ['aggregate_id', 'FLOAT', 'FLOAT'],
     ['topic', 'FLOAT(7,2)', 'FLOAT(7,2)'],
     ['aggregate_id', 'DOUBLE(9,3)', 'DOUBLE(9,3)'],
+    ['payload', 'DOUBLE', 'DOUBLE'],
     ['aggregate_id', 'INT(7) ZEROFILL', 'INT(7) UNSIGNED ZEROFILL'],
     ['aggregate_id', 'POINT', 'POINT'],
     ['status', 'DATE', 'DATE'],
@@ -177,7 +178,6 @@ describe('columns', () => {
       ? [
           ['payload', 'INET6', 'INET6'],
           ['aggregate_id', 'UUID', 'UUID'],
-          ['aggregate_id', 'DOUBLE', 'DOUBLE'],
         ]
       : [
           ['aggregate_id', 'JSON', 'JSON'],

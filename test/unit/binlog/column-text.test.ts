@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { decimalText, DOUBLE_TEXT, setText, type ColumnText } from '../../../src/binlog/column-text.ts';
+import { decimalText, setText, type ColumnText } from '../../../src/binlog/column-text.ts';
 import { labelsOf, type ColumnDefinition } from '../../../src/binlog/table-definition.ts';
 import { DATE_TEXT, datetimeText, timestampText, timeText, YEAR_TEXT } from '../../../src/binlog/time-text.ts';
-import { doubleText } from '../../../src/encoding/double-text.ts';
 
 /** Values as a MySQL 9.7 has them in its log. */
 test.for<[name: string, text: ColumnText, hex: string, shown: string]>([
@@ -43,30 +42,6 @@ describe('SET', () => {
   test('a bit that no label has is not read', () => {
     expect(() => textOf(text, '08')).toThrow(RangeError);
   });
-});
-
-test.for([
-  [0, '0'],
-  [-0, '-0'],
-  [1, '1'],
-  [-1.5, '-1.5'],
-  [1e14, '100000000000000'],
-  [999999999999999, '999999999999999'],
-  [1e15, '1e15'],
-  [1.5e15, '1.5e15'],
-  [1234567890123456.5, '1234567890123456.5'],
-  [1e20, '1e20'],
-  [0.1, '0.1'],
-  [1.5e-7, '0.00000015'],
-  [1e-15, '0.000000000000001'],
-  [1e-16, '1e-16'],
-  [-2.2250738585072014e-308, '-2.2250738585072014e-308'],
-  [1.7976931348623157e308, '1.7976931348623157e308'],
-] as const)('DOUBLE %s is %s', ([value, shown]) => {
-  const bytes = Buffer.alloc(8);
-  bytes.writeDoubleLE(value);
-  expect(textOf(DOUBLE_TEXT, bytes.toString('hex'))).toBe(shown);
-  expect(Number(doubleText(value))).toBe(value);
 });
 
 test('D9 labels as information_schema writes them', () => {
