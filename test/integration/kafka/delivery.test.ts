@@ -171,9 +171,14 @@ test('an idle connection does not wake the process (kafkajs issues 1751, 1755, 1
     await publisher.send(await makeBatch({ topic, producer, sequence, values: ['a'] }));
   }
   const turns = (): number => performance.nodeTiming.uvMetricsInfo.loopCount;
-  const before = turns();
-  await new Promise((resolve) => setTimeout(resolve, 1000));
-  expect(turns() - before).toBeLessThan(50);
+  // The runner wakes this process too, now and then; the library's loop would in every second (some 800 times).
+  let fewest = Infinity;
+  for (let second = 0; second < 3; second++) {
+    const before = turns();
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    fewest = Math.min(fewest, turns() - before);
+  }
+  expect(fewest).toBeLessThan(200);
   process.off('warning', warned);
   expect(warnings).toEqual([]);
 });
