@@ -78,7 +78,13 @@ async function vitest(options) {
   mkdirSync(join(ROOT, 'test-output'), { recursive: true });
   rmSync(REPORT, { force: true });
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${REPORT}`];
-  const passedAsAWhole = await step('vitest', 'vitest', ['run', ...reporters, ...options]);
+  const passedAsAWhole = await step('vitest', 'vitest', [
+    'run',
+    '--config',
+    'test/vitest.config.ts',
+    ...reporters,
+    ...options,
+  ]);
   const counts = { passed: 0, failed: 0, failures: [] };
   if (existsSync(REPORT)) {
     for (const file of JSON.parse(readFileSync(REPORT, 'utf8')).testResults) {

@@ -17,17 +17,7 @@ import { type Finished, runProgram } from './built-cli.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** What a package is made of; packed from a copy, because packing builds, and other tests run the build of the tree. */
-const PARTS = [
-  'package.json',
-  'tsconfig.json',
-  'tsconfig.build.json',
-  'src',
-  'migrations',
-  'config',
-  'LICENSE',
-  'README.md',
-  'CHANGELOG.md',
-];
+const PARTS = ['package.json', 'tsconfig.json', 'src', 'migrations', 'config', 'LICENSE', 'README.md', 'CHANGELOG.md'];
 
 let directory: string;
 let installed: string;
