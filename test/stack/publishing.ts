@@ -8,6 +8,7 @@ import type { ProducerIdentity, Publisher, SealedBatch, SendOutcome } from '../.
 import { emptyRow, Form } from '../../src/model/row.ts';
 import type { Compression, KafkaSettings } from '../../src/model/settings.ts';
 import { kafkaClient } from './kafka-client.ts';
+import { topicNames } from './topic-names.ts';
 import { eventually } from './until.ts';
 
 export function kafkaSettings(brokers: readonly string[], over: Partial<KafkaSettings> = {}): KafkaSettings {
@@ -157,7 +158,7 @@ export class TopicCorner implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const existing = new Set(await this.#admin.listTopics());
+    const existing = new Set(await topicNames(this.#admin));
     const topics = this.#created.filter((topic) => existing.has(topic));
     if (topics.length > 0) await this.#admin.deleteTopics({ topics });
     await this.#admin.disconnect();

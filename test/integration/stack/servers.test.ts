@@ -6,6 +6,7 @@ import type { DatabaseServer } from '../../stack/handles.ts';
 import { kafkaClient } from '../../stack/kafka-client.ts';
 import { startKafka, startMariadb, startMysql } from '../../stack/stack.ts';
 import { testBed } from '../../stack/test-bed.ts';
+import { topicNames } from '../../stack/topic-names.ts';
 import { eventually, until } from '../../stack/until.ts';
 
 type Place = Pick<DatabaseServer, 'host' | 'port' | 'user' | 'password'>;
@@ -47,7 +48,7 @@ test('two test beds do not meet', async () => {
   await a.createTopics({ orders: 3 });
   const admin = a.kafka.admin();
   await admin.connect();
-  const topics = await admin.listTopics();
+  const topics = await topicNames(admin);
   const partitions = await admin.fetchTopicOffsets(a.topic('orders'));
   await admin.disconnect();
   expect([topics.includes(a.topic('orders')), topics.includes(b.topic('orders'))]).toEqual([true, false]);
