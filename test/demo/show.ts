@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopSoftly } from '../stack/one-outbox.ts';
+import { topicOffsets } from '../stack/patient-admin.ts';
 import { type Delivery, PlainConsumer } from '../stack/plain-consumer.ts';
 import type { CliProcess } from '../stack/relay-process.ts';
 import { until } from '../stack/until.ts';
@@ -98,7 +99,7 @@ async function readToTheEnd(stage: Stage, consumer: PlainConsumer): Promise<void
   const admin = stage.client.admin();
   await admin.connect();
   for (const topic of [ORDERS_TOPIC, PAYMENTS_TOPIC]) {
-    const ends = await admin.fetchTopicOffsets(topic);
+    const ends = await topicOffsets(admin, topic);
     await until(() => ends.every(({ partition, high }) => consumer.nextOffset(topic, partition) >= BigInt(high)), {
       withinMs: LAST_ARRIVALS_MS,
       what: `the end of ${topic} is read`,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Publisher, SealedBatch } from '../../src/model/publisher.ts';
 import type { Broker, KafkaCluster } from '../stack/handles.ts';
 import { kafkaClient } from '../stack/kafka-client.ts';
+import { topicOffsets } from '../stack/patient-admin.ts';
 import { startKafka } from '../stack/stack.ts';
 import { until } from '../stack/until.ts';
 import { connected, makeBatch, newProducer } from '../stack/publishing.ts';
@@ -71,7 +72,7 @@ async function lanes(publisher: Publisher, topic: string): Promise<Lane[]> {
 }
 
 async function counts(topic: string): Promise<number[]> {
-  const offsets = await admin.fetchTopicOffsets(topic);
+  const offsets = await topicOffsets(admin, topic);
   return offsets.sort((a, b) => a.partition - b.partition).map(({ high }) => Number(high));
 }
 

@@ -8,7 +8,7 @@ import type { ProducerIdentity, Publisher, SealedBatch, SendOutcome } from '../.
 import { emptyRow, Form } from '../../src/model/row.ts';
 import type { Compression, KafkaSettings } from '../../src/model/settings.ts';
 import { kafkaClient } from './kafka-client.ts';
-import { topicNames } from './topic-names.ts';
+import { topicNames, topicOffsets } from './patient-admin.ts';
 import { eventually } from './until.ts';
 
 export function kafkaSettings(brokers: readonly string[], over: Partial<KafkaSettings> = {}): KafkaSettings {
@@ -153,7 +153,7 @@ export class TopicCorner implements AsyncDisposable {
 
   /** Records in the topic, by partition. */
   async counts(topic: string): Promise<number[]> {
-    const offsets = await this.#admin.fetchTopicOffsets(topic);
+    const offsets = await topicOffsets(this.#admin, topic);
     return offsets.sort((a, b) => a.partition - b.partition).map(({ high }) => Number(high));
   }
 

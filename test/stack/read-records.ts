@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { EachBatchPayload, IHeaders, Kafka } from 'kafkajs';
+import { topicOffsets } from './patient-admin.ts';
 
 /** A record as a plain consumer sees it. */
 export interface ReadRecord {
@@ -84,7 +85,7 @@ async function openPartitions(kafka: Kafka, topics: readonly string[]): Promise<
   await admin.connect();
   try {
     for (const topic of topics) {
-      for (const { partition, low, high } of await admin.fetchTopicOffsets(topic)) {
+      for (const { partition, low, high } of await topicOffsets(admin, topic)) {
         if (BigInt(high) > BigInt(low)) open.set(`${topic}/${partition}`, BigInt(high));
       }
     }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { kafkaClient } from '../../stack/kafka-client.ts';
 import { connected, makeBatch, newProducer, told, TopicCorner, type BatchRecipe } from '../../stack/publishing.ts';
 import { readRecords } from '../../stack/read-records.ts';
-import { topicNames } from '../../stack/topic-names.ts';
+import { topicNames } from '../../stack/patient-admin.ts';
 import { until } from '../../stack/until.ts';
 
 const brokers = inject('brokers');

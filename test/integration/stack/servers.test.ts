@@ -6,7 +6,7 @@ import type { DatabaseServer } from '../../stack/handles.ts';
 import { kafkaClient } from '../../stack/kafka-client.ts';
 import { startKafka, startMariadb, startMysql } from '../../stack/stack.ts';
 import { testBed } from '../../stack/test-bed.ts';
-import { topicNames } from '../../stack/topic-names.ts';
+import { topicNames, topicOffsets } from '../../stack/patient-admin.ts';
 import { eventually, until } from '../../stack/until.ts';
 
 type Place = Pick<DatabaseServer, 'host' | 'port' | 'user' | 'password'>;
@@ -49,7 +49,7 @@ test('two test beds do not meet', async () => {
   const admin = a.kafka.admin();
   await admin.connect();
   const topics = await topicNames(admin);
-  const partitions = await admin.fetchTopicOffsets(a.topic('orders'));
+  const partitions = await topicOffsets(admin, a.topic('orders'));
   await admin.disconnect();
   expect([topics.includes(a.topic('orders')), topics.includes(b.topic('orders'))]).toEqual([true, false]);
   expect(partitions).toHaveLength(3);
