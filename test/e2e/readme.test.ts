@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { statusSchema } from '../../src/commands/status-report.ts';
 import { readRecords } from '../stack/read-records.ts';
 import { type CliProcess, startCli } from '../stack/relay-process.ts';
 import { type TestBed, testBed } from '../stack/test-bed.ts';
@@ -86,10 +87,16 @@ test('its grants, its configuration and its row give the record that it promises
   const shown = code('', 'FLOWING').trim().split('\n');
   const printed = (await status(named)).trim().split('\n');
   expect(printed.map(words)).toEqual(shown.map(words));
+  const report = statusSchema.parse(JSON.parse(await status(named, '--json')));
+  expect(report).toMatchObject({ name: 'orders', state: 'FLOWING', lagMs: 0 });
+
+  // The database answers for a relay that is dead.
+  await relay.kill('SIGKILL');
+  await until(async () => (await status(named)).startsWith('STOPPED'), { withinMs: 20_000, what: 'STOPPED' });
 });
 
-async function status(config: object): Promise<string> {
-  await using command = await startCli(['status'], { config });
+async function status(config: object, ...options: string[]): Promise<string> {
+  await using command = await startCli(['status', ...options], { config });
   await command.exited;
   return command.stdout();
 }
