@@ -5,6 +5,7 @@ import type { MysqlSettings, OutboxSettings } from '../model/settings.ts';
 import type { Source, TransactionGroup } from '../model/source.ts';
 import { DumpConnection } from './dump-connection.ts';
 import type { LargeTransaction } from './large-transaction.ts';
+import { LeftRows } from './left-rows.ts';
 import { LogReader } from './log-reader.ts';
 import { lookAhead } from './look-ahead.ts';
 import { PiecewiseTransaction } from './piecewise-transaction.ts';
@@ -27,10 +28,11 @@ export interface BinlogSource extends Source {
 /** The binlog over zongji's connection, each event read from its bytes. */
 export function createBinlogSource(options: BinlogSourceOptions): BinlogSource {
   const counters = newCounters();
+  const left = new LeftRows(counters, options.log);
   const nameless = { seen: false };
   return {
     counters,
-    stream: (from, signal) => streamFrom(options, counters, nameless, from, signal),
+    stream: (from, signal) => streamFrom(options, counters, left, nameless, from, signal),
   };
 }
 
@@ -47,6 +49,7 @@ interface StreamParts {
 async function* streamFrom(
   options: BinlogSourceOptions,
   counters: SourceCounters,
+  left: LeftRows,
   /** Rows were met whose columns the log does not name: each stream begins with reading ahead then. */
   nameless: { seen: boolean },
   from: Checkpoint,
@@ -66,6 +69,7 @@ async function* streamFrom(
     ({ tail } = open);
     options.log.info('binlog-streaming', { from: formatPosition(from.position) });
     while (!hasBeenAborted(signal)) {
+      left.tell(performance.now());
       const group = await tail.pull();
       if (hasBeenAborted(signal)) return;
       if (group !== null) {

@@ -55,10 +55,6 @@ export class AckWindow {
     return this.#open.next - this.#open.first;
   }
 
-  get saved(): Checkpoint {
-    return this.#saved;
-  }
-
   /** Opens a transaction; it stays unsettled until `routed`. Returns its number. */
   open(transaction: Transaction): number {
     const number = this.#open.push(transaction);

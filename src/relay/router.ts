@@ -42,7 +42,6 @@ export class Router {
   #routedThrough: Checkpoint;
   /** Rows of a transaction have gone into lanes, and not all of it. */
   isInside = false;
-  routedRows = 0;
 
   constructor(deps: RouterDeps) {
     this.#deps = deps;
@@ -117,7 +116,6 @@ export class Router {
       }
       window.add(number);
       this.#touched.add(lane);
-      this.routedRows++;
       more = cursor.next();
     }
     return true;
