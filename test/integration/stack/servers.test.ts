@@ -121,13 +121,16 @@ test('three brokers: leaders move when one is killed, and it comes back', { time
       const { topics } = await admin.fetchTopicMetadata({ topics: [bed.topic('orders')] });
       return new Set(topics[0].partitions.map(({ leader }) => leader));
     };
-    expect(await leaders()).toEqual(new Set([1, 2, 3]));
+    const patience = { withinMs: 20_000, what: 'leaders and brokers as they should be' };
+    await eventually(async () => expect(await leaders()).toEqual(new Set([1, 2, 3])), patience);
     const node = cluster.nodes[1];
     await node.kill();
-    await until(async () => !(await leaders()).has(2), { withinMs: 20_000, what: 'no partition led by broker 2' });
+    await eventually(async () => expect(await leaders()).not.toContain(2), patience);
     await node.start();
-    const { brokers } = await admin.describeCluster();
-    expect(brokers.map(({ nodeId }) => nodeId).sort()).toEqual([1, 2, 3]);
+    await eventually(async () => {
+      const { brokers } = await admin.describeCluster();
+      expect(brokers.map(({ nodeId }) => nodeId).sort()).toEqual([1, 2, 3]);
+    }, patience);
   } finally {
     await admin.disconnect();
   }
