@@ -7,7 +7,7 @@ import { kafkaClient } from '../../stack/kafka-client.ts';
 import { startKafka, startMariadb, startMysql } from '../../stack/stack.ts';
 import { testBed } from '../../stack/test-bed.ts';
 import { topicNames, topicOffsets } from '../../stack/patient-admin.ts';
-import { eventually, until } from '../../stack/until.ts';
+import { eventually } from '../../stack/until.ts';
 
 type Place = Pick<DatabaseServer, 'host' | 'port' | 'user' | 'password'>;
 
