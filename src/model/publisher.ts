@@ -27,7 +27,13 @@ export type SendOutcome =
   | { readonly as: 'uncertain'; readonly fault: Fault };
 
 export type TopicState =
-  { readonly as: 'known'; readonly partitions: number } | { readonly as: 'unusable'; readonly fault: Fault };
+  | {
+      readonly as: 'known';
+      readonly partitions: number;
+      /** The largest batch that its brokers take; null where they do not tell. */
+      readonly maxBatchBytes: number | null;
+    }
+  | { readonly as: 'unusable'; readonly fault: Fault };
 
 /** Kafka as the engine sees it: finished batches out, nothing else. */
 export interface Publisher {

@@ -90,6 +90,25 @@ export interface OutboxSettings {
   readonly columns: OutboxColumns;
   readonly topic: TopicRule;
   readonly retire: Retire;
+  /** True: a payload that is no JSON text fails its row (for text columns; a JSON column cannot hold any other). */
+  readonly validateJson: boolean;
+  /** What becomes of published rows; null = they stay. */
+  readonly retention: RetentionSettings | null;
+  /** What is too many, or too long, to wait; null = no limit. */
+  readonly limits: LimitSettings | null;
+}
+
+/** Published rows older than `afterMs` are deleted, or moved into a table with the same columns. */
+export interface RetentionSettings {
+  readonly afterMs: number;
+  readonly archive: { readonly schema: string; readonly table: string } | null;
+}
+
+/** `refuse`: a flag in MySQL says so to the producers while a limit is passed. */
+export interface LimitSettings {
+  readonly pendingRows: number | null;
+  readonly pendingAgeMs: number | null;
+  readonly policy: 'none' | 'refuse';
 }
 
 /** Where to begin when no position is saved yet. */
@@ -112,10 +131,34 @@ export interface RelaySettings {
   readonly shutdownMs: number;
   /** Take-over from a holder that has vanished: `wait_timeout` of the leader's connection. */
   readonly takeOverMs: number;
+  /** A lane that has not delivered for so long leaves memory: its topic-partition is parked. */
+  readonly laneStallMs: number;
+}
+
+/** The sweep: what is pending and not the tail's. */
+export interface SweepSettings {
+  /** `sweep`: the binlog is not read at all, every row goes by the sweep. */
+  readonly mode: 'tail' | 'sweep';
+  readonly intervalMs: number;
+  readonly batchRows: number;
+}
+
+/** What becomes of a row that Kafka refuses. */
+export interface FailureSettings {
+  /** Attempts that are the row's own fault; then it is `failed`. */
+  readonly maxAttempts: number;
+  readonly backOffMs: number;
+  readonly backOffCapMs: number;
+  /** `block`: later rows of its aggregate wait until somebody acts. */
+  readonly onExhausted: 'release' | 'block';
+  /** Failed rows are also sent there; null = nowhere. */
+  readonly deadLetterTopic: string | null;
 }
 
 export interface Settings {
   readonly relay: RelaySettings;
+  readonly sweep: SweepSettings;
+  readonly failures: FailureSettings;
   readonly mysql: MysqlSettings;
   readonly kafka: KafkaSettings;
   readonly outboxes: readonly OutboxSettings[];

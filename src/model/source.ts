@@ -1,3 +1,4 @@
+import type { Fault } from './fault.ts';
 import type { Checkpoint, Gtid, GtidRun, Position } from './position.ts';
 import type { RowCursor } from './row.ts';
 
@@ -25,6 +26,11 @@ export interface Transaction {
    * The stream's own signal does not end them.
    */
   readonly pieces: ((signal: AbortSignal) => AsyncIterable<RowCursor>) | null;
+  /**
+   * Not null: there are, or may be, outbox rows in it that the tail cannot give (statement format, XA in two phases, a
+   * lost event, an image that cannot be read). `rows` is empty then; what it left pending is the sweep's.
+   */
+  readonly undecodable: Fault | null;
 }
 
 /** What one read from the socket gave. */
@@ -45,7 +51,8 @@ export interface TransactionGroup {
 export interface Source {
   /**
    * Streams what was committed behind `from`. One call is one connection: it ends by throwing a `RelayError`, or
-   * returns when `signal` is aborted. Not pulled = the socket is paused.
+   * returns when `signal` is aborted. Not pulled = the socket is paused. `tolerant`: the first transaction behind `from`
+   * was met before and cannot be decoded: it is handed on as `undecodable` instead of ending the stream.
    */
-  stream(from: Checkpoint, signal: AbortSignal): AsyncIterable<TransactionGroup>;
+  stream(from: Checkpoint, signal: AbortSignal, tolerant?: boolean): AsyncIterable<TransactionGroup>;
 }
