@@ -1,7 +1,7 @@
 import { identifierProblem } from '../model/identifier.ts';
 import { isTree, type Path, type Tree, valueAt } from './paths.ts';
 import type { Config } from './schema.ts';
-import { parseTableName } from './table-name.ts';
+import { parseTableName, type TableName } from './table-name.ts';
 import { columnProblem, isTopicName, templateProblem } from './topic-rule.ts';
 
 /** Takes the faults. What is about a key that is faulty already is not reported a second time. */
@@ -16,6 +16,7 @@ export function crossCheck(config: Config, report: Report): void {
   checkKafka(config, report);
   checkOutboxes(config, report);
   checkRelay(config, report);
+  checkFailures(config, report);
 }
 
 function checkMysql({ mysql }: Config, report: Report): void {
@@ -87,6 +88,12 @@ function checkOutboxes(config: Config, report: Report): void {
       `pending does not go with retire: keep (outboxes[${kept}]): nothing tells which rows are pending`,
     );
   }
+  if (config.sweep.mode === 'sweep' && kept >= 0) {
+    report(
+      ['sweep', 'mode'],
+      `sweep does not go with retire: keep (outboxes[${kept}]): nothing tells which rows are pending`,
+    );
+  }
   const seen = new Map<string, number>();
   config.outboxes.forEach((outbox, index) => {
     const path = ['outboxes', index];
@@ -96,6 +103,8 @@ function checkOutboxes(config: Config, report: Report): void {
     }
     checkTopic(outbox, [...path, 'topic'], report);
     checkRetire(outbox, path, report);
+    checkRetention(config, index, report);
+    checkLimits(outbox, [...path, 'limits'], report);
   });
 }
 
@@ -151,6 +160,52 @@ function checkRetire({ columns, retire }: Config['outboxes'][number], path: Path
   for (const key of retire === 'mark' ? [...STATE, 'publishedAt' as const] : STATE) {
     if (columns[key] === null) report([...path, 'columns', key], `found null; retire: ${retire} needs the column`);
   }
+}
+
+function checkRetention({ mysql, outboxes }: Config, index: number, report: Report): void {
+  const { retention, retire, table } = outboxes[index];
+  if (retention === undefined) return;
+  const path = ['outboxes', index, 'retention'];
+  if (retire !== 'mark') report(path, `found retire: ${retire}; only rows that are marked as published can age`);
+  if (retention.archive === undefined) return;
+  const archivePath = [...path, 'archive'];
+  const archive = parseTableName(retention.archive);
+  if (archive === null) {
+    report(archivePath, 'found a text that names no table; expected schema.table, in backticks where a name has a dot');
+    return;
+  }
+  for (const part of [archive.schema, archive.table]) if (part !== null) checkIdentifier(archivePath, part, report);
+  if (archive.table.startsWith('cdc_relay_')) report(archivePath, "cdc_relay_% are the relay's own tables");
+  const full = (name: TableName, beside: string): string => JSON.stringify([name.schema ?? beside, name.table]);
+  const database = mysql.database ?? '';
+  const own = table === undefined ? null : parseTableName(table);
+  const taken = outboxes.findIndex(({ table: other }) => {
+    const name = other === undefined ? null : parseTableName(other);
+    return name !== null && full(name, database) === full(archive, own?.schema ?? database);
+  });
+  if (taken >= 0) report(archivePath, `the table of outboxes[${taken}]; expected one that the relay does not read`);
+}
+
+function checkLimits({ limits, retire }: Config['outboxes'][number], path: Path, report: Report): void {
+  if (limits === undefined) return;
+  if (retire === 'keep') report(path, 'found retire: keep; nothing tells which rows are pending');
+  if (limits.pendingRows === undefined && limits.pendingAgeMs === undefined) {
+    report(path, 'expected pendingRows, pendingAgeMs or both');
+  }
+}
+
+function checkFailures({ failures, outboxes }: Config, report: Report): void {
+  const { backOffMs, backOffCapMs, deadLetterTopic } = failures;
+  if (backOffCapMs < backOffMs) {
+    report(['failures', 'backOffCapMs'], `found ${backOffCapMs}; expected failures.backOffMs, ${backOffMs}, or more`);
+  }
+  if (deadLetterTopic === undefined) return;
+  const path = ['failures', 'deadLetterTopic'];
+  if (!isTopicName(deadLetterTopic)) {
+    report(path, 'not a topic name; expected up to 249 letters, digits, ".", "_", "-"');
+  }
+  const taken = outboxes.findIndex(({ topic }) => topic.fixed === deadLetterTopic);
+  if (taken >= 0) report(path, `the topic of outboxes[${taken}]; its consumers expect no dead letters`);
 }
 
 function checkRelay({ relay }: Config, report: Report): void {

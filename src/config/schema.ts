@@ -20,6 +20,7 @@ const map = <T extends z.core.$ZodLooseShape>(expected: string, shape: T) => z.s
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
+const YEAR_MS = 365 * 24 * HOUR_MS;
 const MIB = 1_048_576;
 
 const port = whole('a port', 1, 65_535);
@@ -127,6 +128,16 @@ const outbox = map('a map with table', {
     template: text('a text such as "orders.{event_type}"').optional(),
   }).prefault({}),
   retire: choice('mark', 'delete', 'keep').default('mark'),
+  validateJson: yesOrNo().default(false),
+  retention: map('a map with afterMs', {
+    afterMs: millis(1_000, 20 * YEAR_MS),
+    archive: text('a table such as app.outbox_archive').optional(),
+  }).optional(),
+  limits: map('a map with pendingRows, pendingAgeMs or both', {
+    pendingRows: whole('rows, a whole number', 1, 10_000_000).optional(),
+    pendingAgeMs: millis(1_000, YEAR_MS).optional(),
+    policy: choice('none', 'refuse').default('none'),
+  }).optional(),
 });
 
 const outboxesExpected = 'a list such as [{table: app.outbox}]';
@@ -159,6 +170,19 @@ export const configSchema = map('a map with name, mysql, kafka, outboxes', {
     maxTransactionBytes: bytes(65_536, 4_096 * MIB).default(64 * MIB),
     shutdownMs: millis(100, HOUR_MS).default(8_000),
     takeOverMs: millis(1, HOUR_MS).default(10_000),
+    laneStallMs: millis(100, HOUR_MS).default(10_000),
+  }).prefault({}),
+  sweep: map('a map', {
+    mode: choice('tail', 'sweep').default('tail'),
+    intervalMs: millis(10, HOUR_MS).default(1_000),
+    batchRows: whole('rows, a whole number', 1, 10_000).default(1_000),
+  }).prefault({}),
+  failures: map('a map', {
+    maxAttempts: whole('attempts, a whole number', 1, 1_000_000).default(10),
+    backOffMs: millis(1, HOUR_MS).default(1_000),
+    backOffCapMs: millis(1, 24 * HOUR_MS).default(60_000),
+    onExhausted: choice('release', 'block').default('release'),
+    deadLetterTopic: text('a topic name').optional(),
   }).prefault({}),
   log: map('a map with level, format', {
     level: choice('debug', 'info', 'warn', 'error').default('info'),

@@ -3,8 +3,10 @@ import { hostname } from 'node:os';
 import { SHIPPED_TOPIC_COLUMN } from '../model/outbox-columns.ts';
 import type {
   KafkaSettings,
+  LimitSettings,
   MysqlSettings,
   OutboxSettings,
+  RetentionSettings,
   SaslSettings,
   Settings,
   StartAt,
@@ -31,6 +33,8 @@ export function complete(config: Config): Config {
 export function settingsOf(config: Config): Settings {
   return {
     relay: { name: config.name!, start: startOf(config.start), ...config.relay },
+    sweep: config.sweep,
+    failures: { ...config.failures, deadLetterTopic: config.failures.deadLetterTopic ?? null },
     mysql: mysqlOf(config.mysql),
     kafka: kafkaOf(config.kafka),
     outboxes: config.outboxes.map((outbox) => outboxOf(outbox, config.mysql.database!)),
@@ -112,7 +116,25 @@ function outboxOf(outbox: Config['outboxes'][number], database: string): OutboxS
     columns: outbox.columns,
     topic: topicOf(outbox.topic),
     retire: outbox.retire,
+    validateJson: outbox.validateJson,
+    retention: retentionOf(outbox.retention, schema ?? database),
+    limits: limitsOf(outbox.limits),
   };
+}
+
+/** An archive that is named without its schema is beside its outbox. */
+function retentionOf(retention: Config['outboxes'][number]['retention'], beside: string): RetentionSettings | null {
+  if (retention === undefined) return null;
+  const { afterMs, archive } = retention;
+  if (archive === undefined) return { afterMs, archive: null };
+  const { schema, table } = parseTableName(archive)!;
+  return { afterMs, archive: { schema: schema ?? beside, table } };
+}
+
+function limitsOf(limits: Config['outboxes'][number]['limits']): LimitSettings | null {
+  if (limits === undefined) return null;
+  const { pendingRows, pendingAgeMs, policy } = limits;
+  return { pendingRows: pendingRows ?? null, pendingAgeMs: pendingAgeMs ?? null, policy };
 }
 
 function topicOf({ column, fixed, template }: Config['outboxes'][number]['topic']): TopicRule {

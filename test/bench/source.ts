@@ -28,6 +28,9 @@ const OUTBOX: OutboxSettings = {
   columns: SHIPPED_COLUMNS,
   topic: { kind: 'column', column: 'topic' },
   retire: 'mark',
+  validateJson: false,
+  retention: null,
+  limits: null,
 };
 const CLIENTS = 16;
 const SILENT: Log = {

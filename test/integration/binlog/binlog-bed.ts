@@ -73,6 +73,9 @@ export class BinlogBed implements AsyncDisposable {
       columns: { ...SHIPPED_COLUMNS, ...(table === 'outbox' ? {} : TAIL_ONLY), ...columns },
       topic: topic ?? { kind: 'column', column: 'topic' },
       retire: 'mark',
+      validateJson: false,
+      retention: null,
+      limits: null,
     };
   }
 

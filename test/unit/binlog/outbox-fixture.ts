@@ -61,6 +61,9 @@ export const SETTINGS: OutboxSettings = {
   columns: COLUMNS,
   topic: { kind: 'column', column: 'topic' },
   retire: 'mark',
+  validateJson: false,
+  retention: null,
+  limits: null,
 };
 
 export interface OutboxValues {

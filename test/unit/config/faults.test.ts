@@ -158,6 +158,65 @@ test.each<[string, string, string]>([
     'start: pending\noutboxes:\n  - {table: x, retire: keep}',
     'start: pending does not go with retire: keep',
   ],
+  [
+    'outboxes:',
+    'sweep: {mode: sweep}\noutboxes:\n  - {table: x, retire: keep}',
+    'sweep.mode: sweep does not go with retire: keep (outboxes[0])',
+  ],
+  ['outboxes:', 'sweep: {mode: polling}\noutboxes:', 'sweep.mode: "polling" is not one of tail, sweep'],
+  ['outboxes:', 'sweep: {batchRows: 0}\noutboxes:', 'sweep.batchRows: found 0; expected rows'],
+  [
+    'outboxes:',
+    'failures: {backOffCapMs: 999}\noutboxes:',
+    'failures.backOffCapMs: found 999; expected failures.backOffMs, 1000, or more',
+  ],
+  ['outboxes:', 'failures: {deadLetterTopic: "a b"}\noutboxes:', 'failures.deadLetterTopic: not a topic name'],
+  [
+    'outboxes:',
+    'failures: {deadLetterTopic: a}\noutboxes:\n  - {table: x, topic: {fixed: a}}',
+    'failures.deadLetterTopic: the topic of outboxes[0]',
+  ],
+  [
+    'outboxes:',
+    'failures: {onExhausted: halt}\noutboxes:',
+    'failures.onExhausted: "halt" is not one of release, block',
+  ],
+  [
+    'table: app.outbox',
+    'table: app.o\n    retire: delete\n    retention: {afterMs: 1000}',
+    'outboxes[0].retention: found retire: delete; only rows that are marked as published can age',
+  ],
+  ['table: app.outbox', 'table: app.o\n    retention: {}', 'outboxes[0].retention.afterMs: missing; expected milli'],
+  [
+    'table: app.outbox',
+    'table: app.o\n    retention: {afterMs: 1000, archive: o}',
+    'outboxes[0].retention.archive: the table of outboxes[0]',
+  ],
+  [
+    'table: app.outbox',
+    'table: other.o\n    retention: {afterMs: 1000, archive: o}',
+    'outboxes[0].retention.archive: the table of outboxes[0]',
+  ],
+  [
+    'table: app.outbox',
+    'table: app.o\n    retention: {afterMs: 1000, archive: a.b.c}',
+    'outboxes[0].retention.archive: found a text that names no table',
+  ],
+  [
+    'table: app.outbox',
+    'table: app.o\n    retention: {afterMs: 1000, archive: app.cdc_relay_offsets}',
+    "outboxes[0].retention.archive: cdc_relay_% are the relay's own tables",
+  ],
+  [
+    'table: app.outbox',
+    'table: app.o\n    retire: keep\n    limits: {pendingRows: 1}',
+    'outboxes[0].limits: found retire: keep; nothing tells which rows are pending',
+  ],
+  [
+    'table: app.outbox',
+    'table: app.o\n    limits: {policy: refuse}',
+    'outboxes[0].limits: expected pendingRows, pendingAgeMs or both',
+  ],
 ])('%j written as %j: %s', (right, wrong, expected) => {
   using dir = new ConfigDir();
   expect(VALID).toContain(right);

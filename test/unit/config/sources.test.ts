@@ -145,6 +145,34 @@ test.each([
   expect(lines).not.toContain('hunter2');
 });
 
+test('the sweep, failures, retention and limits: defaults, and what is written', () => {
+  using dir = new ConfigDir();
+  const plain = settings(dir.load(VALID));
+  expect(plain.sweep).toEqual({ mode: 'tail', intervalMs: 1000, batchRows: 1000 });
+  expect(plain.failures).toEqual({
+    maxAttempts: 10,
+    backOffMs: 1000,
+    backOffCapMs: 60_000,
+    onExhausted: 'release',
+    deadLetterTopic: null,
+  });
+  expect(plain.relay.laneStallMs).toBe(10_000);
+  expect(plain.outboxes[0]).toMatchObject({ validateJson: false, retention: null, limits: null });
+  const written = `${VALID.replace('app.outbox', 'other.outbox')}    validateJson: true
+    retention: {afterMs: 3600000, archive: old}
+    limits: {pendingRows: 5}
+`;
+  const { outboxes, failures, sweep } = settings(
+    dir.load(written, { CDC_RELAY_SWEEP_MODE: 'sweep', CDC_RELAY_FAILURES_DEAD_LETTER_TOPIC: 'dead' }),
+  );
+  expect(outboxes[0]).toMatchObject({
+    validateJson: true,
+    retention: { afterMs: 3_600_000, archive: { schema: 'other', table: 'old' } },
+    limits: { pendingRows: 5, pendingAgeMs: null, policy: 'none' },
+  });
+  expect([sweep.mode, failures.deadLetterTopic]).toEqual(['sweep', 'dead']);
+});
+
 test('the derived replica id is stable, its own for each name and machine, and never small', () => {
   expect(derivedServerId('orders', 'a')).toBe(derivedServerId('orders', 'a'));
   const ids = ['orders/a', 'orders/b', 'bills/a'].map((text) =>
