@@ -40,13 +40,14 @@ export class LinkSlot {
 }
 
 /**
- * One broker by its address. Batches and everything else go over connections of their own: a broker answers the
- * requests of one connection in order, and metadata must not wait behind batches that wait for replicas.
+ * One broker by its address. A broker answers the requests of one connection in order: metadata must not wait behind
+ * batches that wait for replicas, and nothing behind questions about configuration, which the relay can do without.
  */
 export class BrokerNode {
   readonly name: string;
   readonly data: LinkSlot;
   readonly control: LinkSlot;
+  readonly config: LinkSlot;
   /** Null: the last attempt to open a connection went well, or there was none. */
   failedAtMs: number | null = null;
   readonly #open: () => Promise<Link>;
@@ -56,6 +57,7 @@ export class BrokerNode {
     this.#open = open;
     this.data = new LinkSlot(open);
     this.control = new LinkSlot(open);
+    this.config = new LinkSlot(open);
   }
 
   /** A connection that nobody else uses; the caller drops it. */
@@ -96,7 +98,7 @@ export class Brokers {
    * Asks one broker after the other until one answers; a slow one does not hold up the next. Rejects with the
    * `RelayError` that tells most: one that nobody can retry away, else the last.
    */
-  any<T>(ask: (link: Link) => Promise<T>): Promise<T> {
+  any<T>(ask: (link: Link) => Promise<T>, over: 'control' | 'config' = 'control'): Promise<T> {
     const candidates = this.#candidates();
     return new Promise((resolve, reject) => {
       let next = 0;
@@ -108,7 +110,7 @@ export class Brokers {
         const node = candidates[next++];
         if (next < candidates.length) timer = setTimeout(launch, HEDGE_MS);
         asking++;
-        node.control
+        node[over]
           .get()
           .then(ask)
           .then(

@@ -1,5 +1,5 @@
 import { RelayError, type Fault } from '../model/fault.ts';
-import { brokerFault } from './fault-table.ts';
+import { requestFault } from './fault-table.ts';
 
 /**
  * The client's side of a fault: whatever kafkajs, Node's sockets or TLS have thrown. `where` is the broker's address
@@ -13,7 +13,7 @@ export function clientFault(thrown: unknown, where: string): Fault {
   const code = (error as { code?: unknown }).code;
 
   // KafkaJSProtocolError and its kind carry the broker's number in `code`.
-  if (typeof code === 'number') return { ...brokerFault(code, where), cause: error };
+  if (typeof code === 'number') return { ...requestFault(code, where), cause: error };
   if (typeof code === 'string') {
     if (isTls(code)) return tls(error, where, code);
     const network = NETWORK.get(code);

@@ -24,14 +24,23 @@ export const CLUSTER_AUTHORIZATION_FAILED = 31;
 export const NOT_CONTROLLER = 41;
 export const THROTTLING_QUOTA_EXCEEDED = 89;
 
-/** Total: a code that is not in the table (of a later Kafka, or none of ours) is retried and thought to have appended. */
+/**
+ * Total: a code that is not in the table is of a later Kafka, or none of ours. What it is said of is at fault then, for
+ * all we know; the sender asks more than once before it believes that.
+ */
 export function verdictOf(errorCode: number): Verdict {
-  return TABLE.get(errorCode) ?? { name: `ERROR_${errorCode}`, disposition: 'retry', appended: 'maybe' };
+  return TABLE.get(errorCode) ?? { name: `ERROR_${errorCode}`, disposition: 'reject', appended: 'maybe' };
 }
 
 export function brokerFault(errorCode: number, detail: string): Fault {
   const { name, disposition } = verdictOf(errorCode);
   return { code: `KAFKA_${name}`, disposition, detail: `${detail} (broker error ${errorCode})` };
+}
+
+/** The same where no batch was sent that could be at fault. */
+export function requestFault(errorCode: number, detail: string): Fault {
+  const found = brokerFault(errorCode, detail);
+  return found.disposition === 'reject' ? { ...found, disposition: 'retry' } : found;
 }
 
 type Row = readonly [errorCode: number, name: string];
@@ -104,6 +113,8 @@ const TABLE: ReadonlyMap<number, Verdict> = new Map([
     [10, 'MESSAGE_TOO_LARGE'],
     [18, 'RECORD_LIST_TOO_LARGE'],
     [32, 'INVALID_TIMESTAMP'],
+    // A rule of the operator's about records or, when a topic is to be created, about topics.
+    [44, 'POLICY_VIOLATION'],
     [87, 'INVALID_RECORD'],
   ]),
   // The topic is at fault: no row of it can be written until an operator has seen to it.
@@ -116,7 +127,6 @@ const TABLE: ReadonlyMap<number, Verdict> = new Map([
     [40, 'INVALID_CONFIG'],
     // A topic kept in the format of Kafka before 0.11: it has no headers and no idempotence.
     [43, 'UNSUPPORTED_FOR_MESSAGE_FORMAT'],
-    [44, 'POLICY_VIOLATION'],
   ]),
   // Our rights, our configuration or our bytes, and the same for every topic.
   ...rows('halt', 'no', [
@@ -142,8 +152,8 @@ const TABLE: ReadonlyMap<number, Verdict> = new Map([
     [93, 'UNACCEPTABLE_CREDENTIAL'],
   ]),
   // Codes of requests that the relay never makes (fetching, groups, quorum, tiered storage, telemetry). A broker that
-  // answers one of them is not understood: retried, so that nothing is lost, and visible as a lane that stands still.
-  ...rows('retry', 'maybe', [
+  // answers one of them is not understood: like a code that nobody knows.
+  ...rows('reject', 'maybe', [
     [1, 'OFFSET_OUT_OF_RANGE'],
     [4, 'INVALID_FETCH_SIZE'],
     [12, 'OFFSET_METADATA_TOO_LARGE'],

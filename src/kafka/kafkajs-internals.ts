@@ -127,7 +127,7 @@ interface Credentials {
 type BrokerClass = new (options: object) => Broker;
 type ConnectionPoolClass = new (options: object) => object;
 type EncoderClass = new (initialSize?: number) => Encoder;
-type ApiKeys = Readonly<Record<'Produce' | 'Metadata' | 'InitProducerId' | 'CreateTopics', number>>;
+type ApiKeys = Readonly<Record<'Produce' | 'Metadata' | 'InitProducerId' | 'CreateTopics' | 'DescribeConfigs', number>>;
 type LogCreator = (level: number) => (entry: LogEntry) => void;
 
 const BrokerClass = require('kafkajs/src/broker') as BrokerClass;

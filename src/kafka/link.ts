@@ -13,7 +13,13 @@ import {
   type KafkaJsLogger,
   type Sasl,
 } from './kafkajs-internals.ts';
-import { CORRELATION_ID_OFFSET, PRODUCE_MAX_VERSION, PRODUCE_MIN_VERSION, produceHeader } from './produce-request.ts';
+import {
+  CORRELATION_ID_OFFSET,
+  PRODUCE_MAX_VERSION,
+  PRODUCE_MIN_VERSION,
+  produceBytes,
+  produceHeader,
+} from './produce-request.ts';
 
 export interface LinkOptions {
   readonly clientId: string;
@@ -110,6 +116,11 @@ export class Link {
 
   throttle(ms: number): void {
     if (ms > 0) this.#throttledUntilMs = Math.max(this.#throttledUntilMs, performance.now() + ms);
+  }
+
+  /** Size of the request that would carry the batch. */
+  requestBytes(batch: SealedBatch): number {
+    return produceBytes(this.#options.clientId, batch);
   }
 
   /**

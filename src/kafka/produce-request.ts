@@ -22,8 +22,9 @@ const NO_STRING = -1;
 export function produceHeader(version: number, clientId: string, batch: SealedBatch, ackTimeoutMs: number): Buffer {
   const clientIdBytes = Buffer.byteLength(clientId);
   const topicBytes = Buffer.byteLength(batch.topic);
-  const header = Buffer.allocUnsafe(40 + clientIdBytes + topicBytes);
-  let at = header.writeInt32BE(header.length - 4 + batch.bytes.length, 0);
+  const requestBytes = produceBytes(clientId, batch);
+  const header = Buffer.allocUnsafe(4 + requestBytes - batch.bytes.length);
+  let at = header.writeInt32BE(requestBytes, 0);
   at = header.writeInt16BE(PRODUCE, at);
   at = header.writeInt16BE(version, at);
   at = header.writeInt32BE(0, at);
@@ -39,6 +40,11 @@ export function produceHeader(version: number, clientId: string, batch: SealedBa
   at = header.writeInt32BE(batch.partition, at);
   header.writeInt32BE(batch.bytes.length, at);
   return header;
+}
+
+/** Size of the request as it is announced to the broker: what `socket.request.max.bytes` is about. */
+export function produceBytes(clientId: string, batch: SealedBatch): number {
+  return 36 + Buffer.byteLength(clientId) + Buffer.byteLength(batch.topic) + batch.bytes.length;
 }
 
 export interface ProduceAnswer {

@@ -6,8 +6,9 @@ import type { KafkaSettings } from '../model/settings.ts';
 import { Brokers } from './brokers.ts';
 import { clientFault } from './client-faults.ts';
 import { createDial } from './dial.ts';
-import { brokerFault } from './fault-table.ts';
+import { requestFault } from './fault-table.ts';
 import { createKafkaJsLogger } from './kafkajs-internals.ts';
+import { Limits } from './limits.ts';
 import { askMetadata, MetadataRefresher } from './metadata.ts';
 import { Routes } from './routes.ts';
 import { createSasl } from './sasl.ts';
@@ -34,6 +35,8 @@ class KafkaPublisher implements Publisher {
   readonly #sender: Sender;
   /** Once in, a refusal of credentials or certificate is thought to pass: a broker that is starting, a rotation. */
   #wasIn = false;
+  /** Once given an identity, a refusal of the right to write at all is thought to pass: rights that are being changed. */
+  #wasProducer = false;
   #closed = false;
   #inFlight = 0;
   #whenIdle: (() => void) | null = null;
@@ -52,8 +55,9 @@ class KafkaPublisher implements Publisher {
       this.#brokers.adopt(brokers);
       for (const entry of topicMetadata) this.#routes.apply(entry, performance.now());
     });
-    this.#topics = new Topics(settings, this.#brokers, metadata, this.#routes);
-    this.#sender = new Sender(requestTimeoutMs, this.#brokers, metadata, this.#routes);
+    const limits = new Limits(this.#brokers, connectTimeoutMs, log);
+    this.#topics = new Topics(settings, this.#brokers, metadata, this.#routes, limits);
+    this.#sender = new Sender(requestTimeoutMs, this.#brokers, metadata, this.#routes, limits);
   }
 
   async connect(signal: AbortSignal): Promise<void> {
@@ -88,10 +92,11 @@ class KafkaPublisher implements Publisher {
         const args = { transactionalId: null, transactionTimeout: 0 };
         const decoded = await link.call('InitProducerId', args, this.#settings.requestTimeoutMs);
         const { errorCode, ...identity } = decoded as InitProducerIdAnswer;
-        if (errorCode !== 0) throw new RelayError(brokerFault(errorCode, 'InitProducerId'));
+        if (errorCode !== 0) throw new RelayError(requestFault(errorCode, 'InitProducerId'));
         return identity;
       }),
     );
+    this.#wasProducer = true;
     return { id: BigInt(answer.producerId), epoch: answer.producerEpoch };
   }
 
@@ -128,9 +133,10 @@ class KafkaPublisher implements Publisher {
   }
 
   #tempered(found: Fault): Fault {
-    return this.#wasIn && found.disposition === 'halt' && AT_THE_DOOR.has(found.code)
-      ? { ...found, disposition: 'retry' }
-      : found;
+    const passes =
+      (this.#wasIn && AT_THE_DOOR.has(found.code)) ||
+      (this.#wasProducer && found.code === 'KAFKA_CLUSTER_AUTHORIZATION_FAILED');
+    return passes && found.disposition === 'halt' ? { ...found, disposition: 'retry' } : found;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Fault } from '../model/fault.ts';
-import { brokerFault, LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION } from './fault-table.ts';
+import { brokerFault, requestFault, LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION } from './fault-table.ts';
 import type { TopicMetadata } from './metadata.ts';
 
 /** A topic that was known and is not any more is looked for this long before it is called unusable. */
@@ -53,6 +53,12 @@ export class Routes {
     }
   }
 
+  /** It was known, and has been missing for less than `UNKNOWN_TOPIC_GRACE_MS`: that may be its broker's ignorance. */
+  mayComeBack(topic: string, nowMs: number): boolean {
+    const missingSinceMs = this.#routes.get(topic)?.missingSinceMs ?? null;
+    return missingSinceMs !== null && nowMs - missingSinceMs < UNKNOWN_TOPIC_GRACE_MS;
+  }
+
   /**
    * Why a batch cannot go out although the cluster has just been asked (`entry` is its answer); null: it can. A topic
    * that is being deleted and made again, or has not reached every broker, is given `UNKNOWN_TOPIC_GRACE_MS`.
@@ -66,10 +72,8 @@ export class Routes {
       if (found === undefined) return unusable(where, `the topic has ${partitionMetadata.length} partitions`);
       return found.leader < 0 ? brokerFault(LEADER_NOT_AVAILABLE, `${where} has no leader`) : null;
     }
-    if (topicErrorCode !== UNKNOWN_TOPIC_OR_PARTITION) return brokerFault(topicErrorCode, where);
-    const missingSinceMs = this.#routes.get(topic)?.missingSinceMs ?? null;
-    const bounded = missingSinceMs !== null && nowMs - missingSinceMs < UNKNOWN_TOPIC_GRACE_MS;
-    return bounded ? brokerFault(topicErrorCode, where) : unusable(where, 'no such topic');
+    if (topicErrorCode !== UNKNOWN_TOPIC_OR_PARTITION) return requestFault(topicErrorCode, where);
+    return this.mayComeBack(topic, nowMs) ? brokerFault(topicErrorCode, where) : unusable(where, 'no such topic');
   }
 }
 

@@ -11,6 +11,7 @@ import {
   THROTTLING_QUOTA_EXCEEDED,
   verdictOf,
 } from './fault-table.ts';
+import type { Limits } from './limits.ts';
 import type { Link } from './link.ts';
 import { askMetadata, type MetadataRefresher } from './metadata.ts';
 import { readProduceAnswer } from './produce-request.ts';
@@ -26,8 +27,11 @@ const ROUTE_SHARE = 1 / 2;
 /** The leader gives up waiting for its replicas before we give up waiting for it, so that the connection survives. */
 const ACK_SHARE = 3 / 4;
 
-/** "Corrupt" so often running for the same bytes is no accident of the wire. */
-const CORRUPT_LIMIT = 3;
+/** "Corrupt", or a code that nobody knows, so often for the same bytes is no accident. */
+const ODD_LIMIT = 3;
+
+/** A limit that is not quite new is asked for once more, so long, before something is refused by it. */
+const LIMIT_WAIT_MS = 200;
 
 /** No broker closes the connection on a request smaller than this for its size (`socket.request.max.bytes`). */
 const SUSPECT_BYTES = 1 << 20;
@@ -39,7 +43,9 @@ const THROTTLE_VERSION = 6;
 
 interface Strikes {
   hungUp: number;
-  corrupt: number;
+  odd: number;
+  /** A send of these bytes has ended uncertain: they may be in the topic. */
+  uncertain: boolean;
 }
 
 /** Sends one batch to the leader of its partition. Keeps nothing but what must be known of bytes that fail again. */
@@ -48,18 +54,30 @@ export class Sender {
   readonly #brokers: Brokers;
   readonly #metadata: MetadataRefresher;
   readonly #routes: Routes;
+  readonly #limits: Limits;
   readonly #strikes = new WeakMap<Buffer, Strikes>();
 
-  constructor(requestTimeoutMs: number, brokers: Brokers, metadata: MetadataRefresher, routes: Routes) {
+  constructor(requestTimeoutMs: number, brokers: Brokers, metadata: MetadataRefresher, routes: Routes, limits: Limits) {
     this.#requestTimeoutMs = requestTimeoutMs;
     this.#brokers = brokers;
     this.#metadata = metadata;
     this.#routes = routes;
+    this.#limits = limits;
   }
 
   /** Never rejects; resolves within the request time-out. */
   async send(batch: SealedBatch): Promise<SendOutcome> {
     const startedMs = performance.now();
+    if (batch.bytes.length > (this.#limits.batchBytes(batch.topic) ?? Infinity)) {
+      const tooLarge = await this.#overTopicLimit(batch);
+      if (tooLarge !== null) return { as: 'refused', fault: tooLarge };
+    }
+    const outcome = await this.#attempt(batch, startedMs);
+    if (outcome.as === 'uncertain') this.#strikesOf(batch).uncertain = true;
+    return outcome;
+  }
+
+  async #attempt(batch: SealedBatch, startedMs: number): Promise<SendOutcome> {
     const where = `${batch.topic}-${batch.partition}`;
     const apart = (this.#strikes.get(batch.bytes)?.hungUp ?? 0) > 0;
     let link: Link;
@@ -68,8 +86,9 @@ export class Sender {
       // Since it was found: nothing has been written yet.
       if (link.ended) throw fault('KAFKA_UNREACHABLE', 'retry', `${link.name}: the connection has just been lost`);
     } catch (error) {
-      this.#routes.doubt(batch.topic, batch.partition);
-      return { as: 'refused', fault: connectionFault(error, where) };
+      const found = connectionFault(error, where);
+      if (found.disposition !== 'reject') this.#routes.doubt(batch.topic, batch.partition);
+      return { as: 'refused', fault: found };
     }
     const leftMs = this.#requestTimeoutMs - (performance.now() - startedMs);
     const timer = setTimeout(() => link.drop(timeout(link.name, 'no answer in time')), leftMs);
@@ -82,7 +101,9 @@ export class Sender {
       this.#routes.doubt(batch.topic, batch.partition);
       const untilMs = startedMs + this.#requestTimeoutMs;
       const tooLarge = isPeerClosed(error) && (await this.#isTooLarge(batch, link, apart, untilMs));
-      return tooLarge ? { as: 'refused', fault: requestTooLarge(where, batch) } : { as: 'uncertain', fault: found };
+      return tooLarge
+        ? { as: 'refused', fault: requestTooLarge(where, link.requestBytes(batch), null) }
+        : { as: 'uncertain', fault: found };
     } finally {
       clearTimeout(timer);
       if (apart) link.retire();
@@ -90,7 +111,8 @@ export class Sender {
   }
 
   /** The usual case, without a detour through the event loop. */
-  #readyLink({ topic, partition }: SealedBatch): Link | null {
+  #readyLink({ topic, partition, bytes }: SealedBatch): Link | null {
+    if (bytes.length > SUSPECT_BYTES) return null;
     const leader = this.#routes.leader(topic, partition);
     const link = leader === null ? null : (this.#brokers.node(leader)?.data.ready ?? null);
     return link === null || link.throttledUntilMs > performance.now() ? null : link;
@@ -114,10 +136,18 @@ export class Sender {
       const obstacle = this.#routes.obstacle(entry, partition, performance.now());
       if (obstacle !== null) throw new RelayError(obstacle);
     }
-    const node = this.#brokers.node(this.#routes.leader(topic, partition) ?? -1);
+    const leader = this.#routes.leader(topic, partition) ?? -1;
+    const node = this.#brokers.node(leader);
     if (node === undefined)
       throw new RelayError(brokerFault(LEADER_NOT_AVAILABLE, `${where}: its leader is not known`));
     const link = apart ? await node.ownLink() : await node.data.get();
+    if (batch.bytes.length > SUSPECT_BYTES && !this.#mayBeThere(batch)) {
+      const limitBytes = await this.#limits.requestBytes(node, leader);
+      const requestBytes = link.requestBytes(batch);
+      if (requestBytes > (limitBytes ?? Infinity)) {
+        throw new RelayError(requestTooLarge(where, requestBytes, limitBytes));
+      }
+    }
     const throttledMs = link.throttledUntilMs - performance.now();
     if (throttledMs > boundMs) throw new RelayError(brokerFault(THROTTLING_QUOTA_EXCEEDED, link.name));
     if (throttledMs > 0) await sleep(throttledMs);
@@ -141,13 +171,37 @@ export class Sender {
       this.#strikes.delete(batch.bytes);
       return { as: 'acked', duplicate: errorCode !== 0 };
     }
-    const { appended } = verdictOf(errorCode);
-    let found = brokerFault(errorCode, where);
-    if (errorCode === CORRUPT_MESSAGE && ++this.#strikesOf(batch).corrupt < CORRUPT_LIMIT) {
-      found = { ...found, disposition: 'retry' };
+    const { appended, disposition } = verdictOf(errorCode);
+    const found = brokerFault(errorCode, where);
+    if (disposition === 'reject' && (errorCode === CORRUPT_MESSAGE || appended === 'maybe')) {
+      // Had the first been appended after all, the broker would have known the sequence number of the second.
+      if (++this.#strikesOf(batch).odd >= ODD_LIMIT) return { as: 'refused', fault: found };
+    } else if (disposition !== 'retry') return { as: 'refused', fault: found };
+    this.#routes.doubt(batch.topic, batch.partition);
+    return { as: appended === 'maybe' ? 'uncertain' : 'refused', fault: { ...found, disposition: 'retry' } };
+  }
+
+  /**
+   * Why the batch is not sent: its topic takes none so large. Null where it must go out all the same: when it may have
+   * been appended before, under another limit, only the broker can say that it is not there.
+   */
+  async #overTopicLimit(batch: SealedBatch): Promise<Fault | null> {
+    const { topic, bytes } = batch;
+    if (this.#mayBeThere(batch)) return null;
+    if (!this.#limits.isFresh(topic)) {
+      await within(LIMIT_WAIT_MS, this.#limits.ask(topic), () => new Error('late')).catch(() => undefined);
     }
-    if (found.disposition === 'retry') this.#routes.doubt(batch.topic, batch.partition);
-    return { as: appended === 'maybe' ? 'uncertain' : 'refused', fault: found };
+    const limitBytes = this.#limits.batchBytes(topic);
+    if (limitBytes === null || bytes.length <= limitBytes) return null;
+    return {
+      code: 'KAFKA_MESSAGE_TOO_LARGE',
+      disposition: 'reject',
+      detail: `${topic}-${batch.partition}: a batch of ${bytes.length} bytes, the topic takes ${limitBytes}`,
+    };
+  }
+
+  #mayBeThere({ bytes }: SealedBatch): boolean {
+    return this.#strikes.get(bytes)?.uncertain === true;
   }
 
   /**
@@ -172,7 +226,7 @@ export class Sender {
 
   #strikesOf({ bytes }: SealedBatch): Strikes {
     let strikes = this.#strikes.get(bytes);
-    if (strikes === undefined) this.#strikes.set(bytes, (strikes = { hungUp: 0, corrupt: 0 }));
+    if (strikes === undefined) this.#strikes.set(bytes, (strikes = { hungUp: 0, odd: 0, uncertain: false }));
     return strikes;
   }
 }
@@ -186,10 +240,11 @@ function connectionFault(error: unknown, where: string): Fault {
   return found.disposition === 'renew' ? { ...found, disposition: 'retry' } : found;
 }
 
-function requestTooLarge(where: string, { bytes }: SealedBatch): Fault {
+function requestTooLarge(where: string, requestBytes: number, limitBytes: number | null): Fault {
+  const why = limitBytes === null ? 'the broker closes the connection on it' : `the broker takes ${limitBytes} at most`;
   return {
     code: 'KAFKA_REQUEST_TOO_LARGE',
     disposition: 'reject',
-    detail: `${where}: the broker closes the connection on a request of ${bytes.length} bytes (socket.request.max.bytes)`,
+    detail: `${where}: a request of ${requestBytes} bytes, ${why} (socket.request.max.bytes)`,
   };
 }

@@ -5,6 +5,7 @@ import type { KafkaSettings } from '../model/settings.ts';
 import type { Brokers } from './brokers.ts';
 import {
   brokerFault,
+  requestFault,
   CLUSTER_AUTHORIZATION_FAILED,
   LEADER_NOT_AVAILABLE,
   NOT_CONTROLLER,
@@ -12,8 +13,10 @@ import {
   UNKNOWN_TOPIC_OR_PARTITION,
   verdictOf,
 } from './fault-table.ts';
+import type { Limits } from './limits.ts';
 import { askMetadata, type MetadataRefresher } from './metadata.ts';
 import { unusable, type Routes } from './routes.ts';
+import { within } from './within.ts';
 
 interface CreateTopicsAnswer {
   readonly topicErrors: readonly { readonly topic: string; readonly errorCode: number }[];
@@ -23,24 +26,31 @@ interface CreateTopicsAnswer {
 const UNKNOWN_ATTEMPTS = 3;
 const ATTEMPT_GAP_MS = 150;
 
+/** The limits come with the metadata as a rule; a first record does not wait for them longer. */
+const LIMIT_WAIT_MS = 200;
+
 /** Whether topics exist, and their creation where the configuration asks for it. */
 export class Topics {
   readonly #settings: KafkaSettings;
   readonly #brokers: Brokers;
   readonly #metadata: MetadataRefresher;
   readonly #routes: Routes;
+  readonly #limits: Limits;
   readonly #asked = new Map<string, Promise<TopicState>>();
 
-  constructor(settings: KafkaSettings, brokers: Brokers, metadata: MetadataRefresher, routes: Routes) {
+  constructor(settings: KafkaSettings, brokers: Brokers, metadata: MetadataRefresher, routes: Routes, limits: Limits) {
     this.#settings = settings;
     this.#brokers = brokers;
     this.#metadata = metadata;
     this.#routes = routes;
+    this.#limits = limits;
   }
 
   state(name: string, refresh: boolean): Promise<TopicState> {
     const partitions = refresh ? null : this.#routes.partitions(name);
-    if (partitions !== null) return Promise.resolve({ as: 'known', partitions });
+    if (partitions !== null) {
+      return Promise.resolve({ as: 'known', partitions, maxBatchBytes: this.#limits.batchBytes(name) });
+    }
     let asked = this.#asked.get(name);
     if (asked === undefined) {
       asked = this.#ask(name).finally(() => this.#asked.delete(name));
@@ -54,8 +64,13 @@ export class Topics {
     let unknown = 0;
     let created = false;
     for (;;) {
+      const limit = this.#limits.ask(name);
       const { topicErrorCode: errorCode, partitionMetadata } = await this.#metadata.refresh(name);
-      if (errorCode === 0) return { as: 'known', partitions: partitionMetadata.length };
+      if (errorCode === 0) {
+        const late = () => new Error('late');
+        const maxBatchBytes = await within(LIMIT_WAIT_MS, limit, late).catch(() => this.#limits.batchBytes(name));
+        return { as: 'known', partitions: partitionMetadata.length, maxBatchBytes };
+      }
       if (verdictOf(errorCode).disposition === 'park') return unusableBy(errorCode, name);
       if (errorCode === UNKNOWN_TOPIC_OR_PARTITION) {
         unknown++;
@@ -64,9 +79,10 @@ export class Topics {
           if (refusal !== null) return refusal;
           created = true;
         } else if (!created && unknown >= UNKNOWN_ATTEMPTS) {
+          if (this.#routes.mayComeBack(name, performance.now())) throw new RelayError(brokerFault(errorCode, name));
           return { as: 'unusable', fault: unusable(name, 'no such topic') };
         }
-      } else if (errorCode !== LEADER_NOT_AVAILABLE) throw new RelayError(brokerFault(errorCode, name));
+      } else if (errorCode !== LEADER_NOT_AVAILABLE) throw new RelayError(requestFault(errorCode, name));
       if (performance.now() >= deadlineMs) throw new RelayError(brokerFault(errorCode, `${name}: not served in time`));
       await sleep(ATTEMPT_GAP_MS);
     }
@@ -96,7 +112,8 @@ export class Topics {
     if (errorCode === 0 || errorCode === TOPIC_ALREADY_EXISTS) return null;
     const { disposition } = verdictOf(errorCode);
     // Who may not create topics has no such topic.
-    if (disposition === 'park' || errorCode === CLUSTER_AUTHORIZATION_FAILED) return unusableBy(errorCode, topic);
+    if (disposition === 'park' || disposition === 'reject' || errorCode === CLUSTER_AUTHORIZATION_FAILED)
+      return unusableBy(errorCode, topic);
     throw new RelayError(brokerFault(errorCode, `${topic}: not created`));
   }
 }

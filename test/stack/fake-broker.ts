@@ -7,7 +7,15 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WireReader, WireWriter } from './wire.ts';
 
-const APIS = { Produce: 0, Metadata: 3, SaslHandshake: 17, ApiVersions: 18, InitProducerId: 22, SaslAuthenticate: 36 };
+const APIS = {
+  Produce: 0,
+  Metadata: 3,
+  SaslHandshake: 17,
+  ApiVersions: 18,
+  InitProducerId: 22,
+  DescribeConfigs: 32,
+  SaslAuthenticate: 36,
+};
 export type Api = keyof typeof APIS;
 
 /** What becomes of one request. Without any of these: the right answer, error code 0. */
@@ -32,7 +40,12 @@ export interface FakeTopic {
   readonly errorCode?: number;
   /** Leader's node id by partition. */
   readonly leaders: readonly number[];
+  readonly config?: Readonly<Record<string, string>>;
 }
+
+const BROKER_RESOURCE = 4;
+const UNKNOWN_TOPIC = 3;
+const CLUSTER_DENIED = 31;
 
 export interface ReceivedBatch {
   readonly topic: string;
@@ -53,6 +66,7 @@ export class FakeBroker implements AsyncDisposable {
     Metadata: [0, 12],
     ApiVersions: [0, 2],
     InitProducerId: [0, 4],
+    DescribeConfigs: [1, 4],
     SaslHandshake: [0, 1],
     SaslAuthenticate: [0, 1],
   };
@@ -65,6 +79,8 @@ export class FakeBroker implements AsyncDisposable {
   port = 0;
   /** Closes a connection as soon as it announces a request larger than this, as a real broker does. */
   maxRequestBytes = 100 << 20;
+  /** Whether it may be asked for that. */
+  tellsItsConfig = false;
   #nextProducerId = 1000n;
   readonly #scripts = new Map<Api, Reply[]>();
   readonly #server: Server;
@@ -178,6 +194,8 @@ export class FakeBroker implements AsyncDisposable {
           .int64(this.#nextProducerId++)
           .int16(0)
           .end();
+      case 'DescribeConfigs':
+        return this.#describeConfigs(reader, reply);
       case 'Produce':
         return this.#produce(version, reader, reply, connection);
       case 'SaslHandshake':
@@ -223,6 +241,33 @@ export class FakeBroker implements AsyncDisposable {
           .int32(leader);
         out.array([leader], (id) => out.int32(id)).array([leader], (id) => out.int32(id));
         if (version >= 5) out.int32(0);
+      });
+    });
+    return out.end();
+  }
+
+  #describeConfigs(reader: WireReader, reply: Reply): Buffer {
+    const resources = reader.array(() => {
+      const [type, name] = [reader.int8(), reader.string()!];
+      return { type, name, wanted: reader.array(() => reader.string()!) };
+    });
+    const out = new WireWriter().int32(0);
+    out.array(resources, ({ type, name, wanted }) => {
+      const isBroker = type === BROKER_RESOURCE;
+      const topic = this.topics.get(name);
+      const config = isBroker ? { 'socket.request.max.bytes': String(this.maxRequestBytes) } : (topic?.config ?? {});
+      const found = isBroker ? this.tellsItsConfig : topic !== undefined;
+      const errorCode = reply.errorCode ?? (found ? 0 : isBroker ? CLUSTER_DENIED : UNKNOWN_TOPIC);
+      out.int16(errorCode).string(null).int8(type).string(name);
+      const entries = errorCode === 0 ? Object.entries(config).filter(([key]) => wanted.includes(key)) : [];
+      out.array(entries, ([key, value]) => {
+        out
+          .string(key)
+          .string(value)
+          .int8(0)
+          .int8(5)
+          .int8(0)
+          .array([], () => undefined);
       });
     });
     return out.end();

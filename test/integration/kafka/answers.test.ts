@@ -3,9 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { verdictOf } from '../../../src/kafka/fault-table.ts';
 import { createPublisher } from '../../../src/kafka/publisher.ts';
+import { UNKNOWN_TOPIC_GRACE_MS } from '../../../src/kafka/routes.ts';
 import { RelayError } from '../../../src/model/fault.ts';
 import type { Publisher, SealedBatch } from '../../../src/model/publisher.ts';
-import { FakeBroker, type Reply } from '../../stack/fake-broker.ts';
+import { type Api, FakeBroker, type Reply } from '../../stack/fake-broker.ts';
 import { until } from '../../stack/until.ts';
 import { connected, kafkaSettings, makeBatch, RecordedLog, told } from '../../stack/publishing.ts';
 
@@ -67,7 +68,8 @@ const AT_THE_DOOR = [33, 34, 58];
 
 test.each([...codes, 999])('error code %i', async (errorCode) => {
   const { name, appended, ...verdict } = verdictOf(errorCode);
-  const disposition = AT_THE_DOOR.includes(errorCode) ? 'retry' : verdict.disposition;
+  const isOdd = verdict.disposition === 'reject' && appended === 'maybe';
+  const disposition = isOdd || AT_THE_DOOR.includes(errorCode) ? 'retry' : verdict.disposition;
   const as = appended === 'maybe' ? 'uncertain' : 'refused';
   expect(await sendTold({ errorCode })).toBe(`${as} KAFKA_${name} ${disposition}`);
 });
@@ -92,6 +94,22 @@ test('corrupt is the wire until it is the batch', async () => {
     'refused KAFKA_CORRUPT_MESSAGE retry',
     'refused KAFKA_CORRUPT_MESSAGE reject',
   ]);
+});
+
+test.each([133, 999])('code %i that nobody knows is retried with the same bytes, then believed', async (errorCode) => {
+  broker.script('Produce', { errorCode }, { errorCode }, { errorCode });
+  const { name } = verdictOf(errorCode);
+  expect([await sendTold(), await sendTold(), await sendTold()]).toEqual([
+    `uncertain KAFKA_${name} retry`,
+    `uncertain KAFKA_${name} retry`,
+    `refused KAFKA_${name} reject`,
+  ]);
+});
+
+test('the right to write at all: a halt for who never had it, a pause for who had', async () => {
+  expect(await sendTold({ errorCode: 31 })).toBe('refused KAFKA_CLUSTER_AUTHORIZATION_FAILED halt');
+  await publisher.newProducer();
+  expect(await sendTold({ errorCode: 31 })).toBe('refused KAFKA_CLUSTER_AUTHORIZATION_FAILED retry');
 });
 
 describe('an answer that does not name the batch', () => {
@@ -280,7 +298,7 @@ describe('leaders', () => {
     other.topics.set('late', { leaders: [2] });
     await publisher.topic('orders');
     broker.script('Metadata', { cut: 'silent' });
-    expect(await publisher.topic('late')).toEqual({ as: 'known', partitions: 1 });
+    expect(await publisher.topic('late')).toEqual({ as: 'known', partitions: 1, maxBatchBytes: null });
   });
 });
 
@@ -321,6 +339,100 @@ describe('a request that the broker will not read', () => {
   });
 });
 
+describe('what is too large', () => {
+  const asked = (api: Api): number => broker.asked.filter((each) => each === api).length;
+  const values = (bytes: number): string[] => ['x'.repeat(bytes / 2)];
+  const limited = (bytes: number): void => {
+    const config = { 'max.message.bytes': String(bytes), 'segment.bytes': '1048576' };
+    broker.topics.set('orders', { leaders: [1, 1, 1], config });
+  };
+
+  test('the limit comes with the topic, and is asked for again with it', async () => {
+    limited(2000);
+    const states = await Promise.all([publisher.topic('orders'), publisher.topic('orders')]);
+    expect(states).toEqual(Array(2).fill({ as: 'known', partitions: 3, maxBatchBytes: 2000 }));
+    limited(2 << 20);
+    expect(await publisher.topic('orders')).toEqual(states[0]);
+    expect(await publisher.topic('orders', true)).toMatchObject({ maxBatchBytes: 1 << 20 });
+    expect(asked('DescribeConfigs')).toBe(2);
+  });
+
+  test('for its topic is refused without being sent', async () => {
+    limited(2000);
+    await publisher.topic('orders');
+    const large = await makeBatch({ topic: 'orders', producer, values: values(4000) });
+    const outcome = await publisher.send(large);
+    expect(told(outcome)).toBe('refused KAFKA_MESSAGE_TOO_LARGE reject');
+    expect(outcome).toMatchObject({
+      fault: { detail: `orders-0: a batch of ${large.bytes.length} bytes, the topic takes 2000` },
+    });
+    expect(broker.received).toEqual([]);
+    expect(await sendTold()).toBe('acked');
+  });
+
+  test('exactly as large as its topic takes goes out', async () => {
+    limited(batch.bytes.length);
+    await publisher.topic('orders');
+    expect(await sendTold()).toBe('acked');
+    limited(batch.bytes.length - 1);
+    await publisher.topic('orders', true);
+    const same = await makeBatch({ topic: 'orders', producer, values: ['a', 'b'] });
+    expect(told(await publisher.send(same))).toBe('refused KAFKA_MESSAGE_TOO_LARGE reject');
+  });
+
+  test('and may be in the topic already: only the broker can say that it is not', async () => {
+    limited(4000);
+    await publisher.topic('orders');
+    expect(await sendTold({ cut: 'closed', appends: true })).toBe('uncertain KAFKA_UNREACHABLE retry');
+    limited(50);
+    expect(await publisher.topic('orders', true)).toMatchObject({ maxBatchBytes: 50 });
+    expect(await sendTold({ errorCode: 46 })).toBe('acked duplicate');
+  });
+
+  test.each<[string, Reply]>([
+    ['is not told', { errorCode: 29 }],
+    ['is told late', { delayMs: 280 }],
+    ['does not come', { cut: 'silent' }],
+  ])('a limit that %s holds nothing up', async (_what, reply) => {
+    limited(50);
+    broker.script('DescribeConfigs', reply);
+    const startedMs = performance.now();
+    expect(await publisher.topic('orders')).toEqual({ as: 'known', partitions: 3, maxBatchBytes: null });
+    expect(performance.now() - startedMs).toBeLessThan(260);
+    expect(await sendTold()).toBe('acked');
+  });
+
+  test('a limit that is told late counts from then on', async () => {
+    limited(50);
+    broker.script('DescribeConfigs', { delayMs: 250 });
+    expect(await publisher.topic('orders')).toMatchObject({ maxBatchBytes: null });
+    const told = async () => (await publisher.topic('orders')) as { maxBatchBytes?: number };
+    await until(async () => (await told()).maxBatchBytes === 50, { withinMs: 1000, what: 'the limit' });
+  });
+
+  test('a broker that does not tell is logged once, at debug', async () => {
+    delete broker.versions.DescribeConfigs;
+    for (const refresh of [false, true, true]) {
+      expect(await publisher.topic('orders', refresh)).toMatchObject({ as: 'known', maxBatchBytes: null });
+    }
+    const lines = log.lines.filter(({ event }) => event === 'kafka-limits-unknown');
+    expect(lines).toMatchObject([{ level: 'debug', fields: { code: 'KAFKA_UNSUPPORTED_VERSION' } }]);
+  });
+
+  test('for its broker is refused without being sent, where the broker tells', async () => {
+    broker.maxRequestBytes = 2 << 20;
+    broker.tellsItsConfig = true;
+    const large = await makeBatch({ topic: 'orders', partition: 1, producer, values: values(4 << 20) });
+    const outcome = await publisher.send(large);
+    expect(told(outcome)).toBe('refused KAFKA_REQUEST_TOO_LARGE reject');
+    expect(outcome).toMatchObject({ fault: { detail: expect.stringContaining(`takes ${2 << 20} at most`) as string } });
+    expect(broker.received).toEqual([]);
+    expect(told(await publisher.send({ ...large, bytes: Buffer.from(large.bytes) }))).toContain('refused');
+    expect(asked('DescribeConfigs')).toBeLessThanOrEqual(2);
+    expect(await sendTold()).toBe('acked');
+  });
+});
+
 describe('topics', () => {
   test('an unknown one is unusable, and disturbs no other', async () => {
     const [unknown, known] = await Promise.all([publisher.topic('no-such'), publisher.topic('orders')]);
@@ -328,7 +440,7 @@ describe('topics', () => {
       as: 'unusable',
       fault: { code: 'KAFKA_UNKNOWN_TOPIC_OR_PARTITION', disposition: 'park' },
     });
-    expect(known).toEqual({ as: 'known', partitions: 3 });
+    expect(known).toEqual({ as: 'known', partitions: 3, maxBatchBytes: null });
     expect(await sendTold()).toBe('acked');
   });
 
@@ -338,6 +450,33 @@ describe('topics', () => {
   ])('error %i parks it', async (errorCode, code) => {
     broker.topics.set('secret', { errorCode, leaders: [] });
     expect(await publisher.topic('secret')).toMatchObject({ as: 'unusable', fault: { code, disposition: 'park' } });
+  });
+
+  test('F2: a known one that is missing for a moment is not unusable, one that stays away is', async () => {
+    await publisher.topic('orders');
+    const { leaders } = broker.topics.get('orders')!;
+    broker.topics.delete('orders');
+    const code = 'KAFKA_UNKNOWN_TOPIC_OR_PARTITION';
+    expect(await publisher.topic('orders', true)).toMatchObject({ fault: { code, disposition: 'retry' } });
+    broker.topics.set('orders', { leaders });
+    expect(await publisher.topic('orders', true)).toMatchObject({ as: 'known' });
+    broker.topics.delete('orders');
+    const parked = async () => {
+      const state = await publisher.topic('orders', true);
+      return state.as === 'unusable' && state.fault.disposition === 'park';
+    };
+    await until(parked, { withinMs: 2 * UNKNOWN_TOPIC_GRACE_MS, what: 'it is given up' });
+  });
+
+  test.each([
+    [-1, 'KAFKA_UNKNOWN_SERVER_ERROR'],
+    [999, 'KAFKA_ERROR_999'],
+  ])('error %i on a refresh takes nothing away', async (errorCode, code) => {
+    await publisher.topic('orders');
+    broker.topics.set('orders', { errorCode, leaders: [] });
+    expect(await publisher.topic('orders', true)).toMatchObject({ fault: { code, disposition: 'retry' } });
+    expect(await publisher.topic('orders')).toMatchObject({ as: 'known', partitions: 3 });
+    expect(await sendTold()).toBe('acked');
   });
 
   test('one that nobody can say anything about is not parked', async () => {
@@ -392,7 +531,8 @@ test('topics that are new do not wait for each other, and one topic is not asked
   const names = Array.from({ length: 40 }, (_, i) => `topic-${i}`);
   for (const name of names) broker.topics.set(name, { leaders: [1] });
   const startedMs = performance.now();
-  for (const name of names) expect(await publisher.topic(name)).toEqual({ as: 'known', partitions: 1 });
+  for (const name of names)
+    expect(await publisher.topic(name)).toEqual({ as: 'known', partitions: 1, maxBatchBytes: null });
   expect(performance.now() - startedMs).toBeLessThan(1_000);
   await publisher.topic('topic-0', true);
   const againMs = performance.now();

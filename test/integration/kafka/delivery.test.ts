@@ -6,6 +6,8 @@ import { topicNames } from '../../stack/patient-admin.ts';
 import { until } from '../../stack/until.ts';
 
 const brokers = inject('brokers');
+/** `message.max.bytes` of a broker that is not told otherwise. */
+const DEFAULT_LIMIT = 1_048_588;
 let topics: TopicCorner;
 
 beforeAll(async () => {
@@ -106,7 +108,7 @@ describe('topics', () => {
     await using publisher = await connected(brokers, { createTopics: { partitions: 4, replicationFactor: 1 } });
     const topic = topics.unused();
     const states = await Promise.all([publisher.topic(topic), publisher.topic(topic), publisher.topic(topic)]);
-    expect(states).toEqual(Array(3).fill({ as: 'known', partitions: 4 }));
+    expect(states).toEqual(Array(3).fill({ as: 'known', partitions: 4, maxBatchBytes: DEFAULT_LIMIT }));
     const producer = await newProducer(publisher);
     expect(told(await publisher.send(await makeBatch({ topic, partition: 3, producer, values: ['a'] })))).toBe('acked');
   });
@@ -151,10 +153,10 @@ describe('topics', () => {
   test('partitions that are added are seen on refresh', async () => {
     await using publisher = await connected(brokers);
     const topic = await topics.create(1);
-    expect(await publisher.topic(topic)).toEqual({ as: 'known', partitions: 1 });
+    expect(await publisher.topic(topic)).toEqual({ as: 'known', partitions: 1, maxBatchBytes: DEFAULT_LIMIT });
     await topics.admin.createPartitions({ topicPartitions: [{ topic, count: 3 }] });
-    expect(await publisher.topic(topic)).toEqual({ as: 'known', partitions: 1 });
-    await until(async () => JSON.stringify(await publisher.topic(topic, true)).includes('3'), {
+    expect(await publisher.topic(topic)).toEqual({ as: 'known', partitions: 1, maxBatchBytes: DEFAULT_LIMIT });
+    await until(async () => JSON.stringify(await publisher.topic(topic, true)).includes('"partitions":3'), {
       withinMs: 5000,
       what: 'three partitions',
     });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Disposition } from '../../../src/model/fault.ts';
-import { brokerFault, DUPLICATE_SEQUENCE_NUMBER, verdictOf } from '../../../src/kafka/fault-table.ts';
+import { brokerFault, DUPLICATE_SEQUENCE_NUMBER, requestFault, verdictOf } from '../../../src/kafka/fault-table.ts';
 
 /** org.apache.kafka.common.protocol.Errors of Kafka 4.3.1, from code 1 on. */
 const NAMES = `OFFSET_OUT_OF_RANGE CORRUPT_MESSAGE UNKNOWN_TOPIC_OR_PARTITION INVALID_FETCH_SIZE LEADER_NOT_AVAILABLE
@@ -40,10 +40,17 @@ const ALL = new Map<number, string>([[-1, 'UNKNOWN_SERVER_ERROR'], ...NAMES.map(
 /** Every code that is not simply retried. */
 const DECIDED: Readonly<Record<Exclude<Disposition, 'retry'>, readonly number[]>> = {
   renew: [45, 47, 48, 49, 52, 59, 90, 105, 120],
-  reject: [2, 10, 18, 32, 87],
-  park: [17, 29, 37, 38, 39, 40, 43, 44],
+  reject: [2, 10, 18, 32, 44, 87],
+  park: [17, 29, 37, 38, 39, 40, 43],
   halt: [21, 31, 33, 34, 35, 42, 53, 54, 58, 61, 62, 63, 64, 65, 66, 67, 76, 93],
 };
+
+/** Of requests that the relay never makes: no better than a code that nobody knows. */
+const NOT_OURS = [
+  1, 4, 12, 22, 23, 24, 25, 26, 27, 28, 30, 46, 50, 68, 69, 70, 71, 73, 78, 79, 81, 82, 84, 85, 86, 88, 91, 92, 94, 95,
+  96, 98, 99, 101, 102, 104, 106, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119, 121, 122, 123, 124, 125, 126,
+  127, 128, 130, 131, 132, 133,
+];
 
 /** Retried with nothing appended; every other retried code may have appended. */
 const RETRIED_NOT_APPENDED = [14, 15, 16, 19, 36, 41, 51, 55, 89];
@@ -61,10 +68,14 @@ test('every error code of the protocol has its own name', () => {
 
 test('every error code has the disposition that was decided for it', () => {
   const found: Record<string, number[]> = {};
-  for (const errorCode of ALL.keys()) (found[verdictOf(errorCode).disposition] ??= []).push(errorCode);
+  for (const errorCode of ALL.keys()) {
+    if (NOT_OURS.includes(errorCode)) {
+      expect(verdictOf(errorCode), `code ${errorCode}`).toMatchObject({ disposition: 'reject', appended: 'maybe' });
+    } else (found[verdictOf(errorCode).disposition] ??= []).push(errorCode);
+  }
   const { retry, ...decided } = found;
   expect(decided).toEqual(DECIDED);
-  expect(retry).toHaveLength(ALL.size - Object.values(DECIDED).flat().length);
+  expect(retry).toHaveLength(ALL.size - NOT_OURS.length - Object.values(DECIDED).flat().length);
 });
 
 test('a batch is thought not to be in the log only where the broker checks before it appends', () => {
@@ -79,9 +90,15 @@ test.each([3, 5, 6, 7, 13, 20, 56])(
   (errorCode) => expect(verdictOf(errorCode)).toMatchObject({ disposition: 'retry', appended: 'maybe' }),
 );
 
-test.each([134, 999, 32767, -2, -32768])('code %i of a later Kafka is retried, and may have appended', (errorCode) => {
-  expect(verdictOf(errorCode)).toEqual({ name: `ERROR_${errorCode}`, disposition: 'retry', appended: 'maybe' });
+test.each([134, 999, 32767, -2, -32768])('code %i of a later Kafka is a refusal that may not be one', (errorCode) => {
+  expect(verdictOf(errorCode)).toEqual({ name: `ERROR_${errorCode}`, disposition: 'reject', appended: 'maybe' });
   expect(brokerFault(errorCode, 'x').code).toBe(`KAFKA_ERROR_${errorCode}`);
+});
+
+test('where no batch was sent, none is refused', () => {
+  const dispositions = [...ALL.keys(), 999].map((errorCode) => requestFault(errorCode, 'x').disposition);
+  expect(dispositions).not.toContain('reject');
+  expect(requestFault(17, 'x')).toEqual(brokerFault(17, 'x'));
 });
 
 test('the sequence number of a duplicate is the protocol’s', () => {

@@ -150,6 +150,7 @@ describe('the codecs', () => {
     [apiKeys.Metadata]: { minVersion: 0, maxVersion: 13 },
     [apiKeys.InitProducerId]: { minVersion: 0, maxVersion: 5 },
     [apiKeys.CreateTopics]: { minVersion: 2, maxVersion: 7 },
+    [apiKeys.DescribeConfigs]: { minVersion: 1, maxVersion: 4 },
   };
 
   test('take the newest version that both sides know', () => {
@@ -167,6 +168,13 @@ describe('the codecs', () => {
     const theirs = await exchange(versions, 'Metadata', { topics: [] }).request.encode();
     expect(theirs.buffer.toString('hex')).toBe('ffffffff01');
     expect(createEncoder().writeArray(['ab']).writeBoolean(false).buffer.toString('hex')).toBe('000000010002616200');
+  });
+
+  test('ask for some configuration entries of a topic', async () => {
+    const resources = [{ type: 2, name: 'a', configNames: ['b'] }];
+    const { request } = exchange(versions, 'DescribeConfigs', { resources });
+    expect([request.apiKey, request.apiVersion]).toEqual([32, 2]);
+    expect((await request.encode()).buffer.toString('hex')).toBe('00000001' + '02000161' + '00000001000162' + '00');
   });
 
   test('leave error codes in the answer', async () => {
