@@ -1,11 +1,16 @@
 import type { Batch } from './batch.ts';
+import type { BatchRow } from './batch-rows.ts';
 
-/** Consecutive runs of an acknowledged batch. `firstRow` is the place of the first one's first row in the batch. */
-export interface BatchPart {
+/** Consecutive runs of a batch. `firstRow` is the place of the first one's first row in the batch. */
+export interface BatchRuns {
   readonly batch: Batch;
   readonly firstRun: number;
   readonly endRun: number;
   readonly firstRow: number;
+}
+
+/** Runs of an acknowledged batch that are taken together. */
+export interface BatchPart extends BatchRuns {
   readonly rows: number;
   /** Nothing of the batch is left behind it. */
   readonly isLast: boolean;
@@ -26,25 +31,38 @@ interface Rest {
  */
 export class AckedRows {
   #rests: Rest[] = [];
-  #rows = 0;
+  #count = 0;
 
-  get rows(): number {
-    return this.#rows;
+  /** Rows that have not been taken. */
+  get count(): number {
+    return this.#count;
   }
 
   add(batch: Batch): void {
     this.#rests.push({ batch, run: 0, row: 0 });
-    this.#rows += batch.records;
+    this.#count += batch.records;
+  }
+
+  /** What has not been taken. */
+  *remaining(): Iterable<BatchRuns> {
+    for (const { batch, run, row } of this.#rests) {
+      yield { batch, firstRun: run, endRun: batch.runCount, firstRow: row };
+    }
+  }
+
+  /** The same row by row. Slow: an object a row. */
+  *rows(): Iterable<BatchRow> {
+    for (const { batch, firstRun, endRun, firstRow } of this.remaining()) yield* batch.rows(firstRun, endRun, firstRow);
   }
 
   /** About `maxRows` rows; more only where one transaction has more. */
   take(maxRows: number): BatchPart[] {
-    const through = this.#rows <= maxRows ? Infinity : this.#transactionOfRow(maxRows);
+    const through = this.#count <= maxRows ? Infinity : this.#transactionOfRow(maxRows);
     const parts: BatchPart[] = [];
     this.#rests = this.#rests.filter((rest) => {
       const part = takeThrough(rest, through);
       if (part === null) return true;
-      this.#rows -= part.rows;
+      this.#count -= part.rows;
       parts.push(part);
       return !part.isLast;
     });
@@ -53,7 +71,7 @@ export class AckedRows {
 
   /** The transaction of the `maxRows`th row when they are sorted by transaction. */
   #transactionOfRow(maxRows: number): number {
-    const transactions = new Float64Array(this.#rows);
+    const transactions = new Float64Array(this.#count);
     let filled = 0;
     for (const { batch, run } of this.#rests) {
       for (let i = run; i < batch.runCount; i++) {

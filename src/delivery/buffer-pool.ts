@@ -5,8 +5,8 @@
  * Invariant: `takenBytes` = sum of the buffers handed out and not given back; taken + idle <= `maxBytes`.
  */
 export class BufferPool {
+  readonly maxBytes: number;
   readonly largestBytes: number;
-  readonly #maxBytes: number;
   readonly #classes: readonly SizeClass[];
   #takenBytes = 0;
   #idleBytes = 0;
@@ -14,7 +14,7 @@ export class BufferPool {
   #oversize: Buffer | null = null;
 
   constructor(maxBytes: number, largestBytes: number) {
-    this.#maxBytes = maxBytes;
+    this.maxBytes = maxBytes;
     this.largestBytes = largestBytes;
     const sizes = [largestBytes];
     while (sizes[0] / GROWTH >= SMALLEST_BYTES) sizes.unshift(Math.floor(sizes[0] / GROWTH));
@@ -70,12 +70,12 @@ export class BufferPool {
   #allocate(size: SizeClass): Buffer | null {
     // Idle buffers of other classes make room first: the bound is on bytes, not on buffers of a class.
     for (const other of this.#classes) {
-      while (this.#takenBytes + this.#idleBytes + size.bytes > this.#maxBytes && other.idle.length > 0) {
+      while (this.#takenBytes + this.#idleBytes + size.bytes > this.maxBytes && other.idle.length > 0) {
         other.idle.pop();
         this.#idleBytes -= other.bytes;
       }
     }
-    if (this.#takenBytes + this.#idleBytes + size.bytes > this.#maxBytes) return null;
+    if (this.#takenBytes + this.#idleBytes + size.bytes > this.maxBytes) return null;
     this.#takenBytes += size.bytes;
     // Slow: never a slice of Node's shared pool, which would stay pinned.
     return Buffer.allocUnsafeSlow(size.bytes);

@@ -1,8 +1,8 @@
-import { BATCH_HEADER_BYTES } from '../encoding/record-batch.ts';
-import { recordBound, recordLength } from '../encoding/record.ts';
 import type { ProducerIdentity } from '../model/publisher.ts';
 import type { OutboxRow } from '../model/row.ts';
-import { Batch } from './batch.ts';
+import type { Batch } from './batch.ts';
+import type { RecordView } from './batch-records.ts';
+import { BatchQueue } from './batch-queue.ts';
 import type { BufferPool } from './buffer-pool.ts';
 
 /** Sequence numbers are 31 bits and wrap to zero (Kafka protocol, record batch). */
@@ -12,11 +12,13 @@ const SEQUENCES = 2 ** 31;
 export type SpareBatches = Batch[];
 
 /**
- * The FIFO of one topic-partition: one batch under construction, full ones behind the one on its way.
+ * The FIFO of one topic-partition: batches behind the one on its way, and apart from them what is held for a hand-over.
  *
  * At most one batch is out at a time (`sending`): with that, and the identical bytes sent again when nobody knows what
  * became of them, what a broker appends is in order and there once. A batch goes out at once when the lane is idle;
  * under load it fills while the one before is on its way.
+ *
+ * Batches that leave the lane come back without a buffer: the pool has it again, their rows are to be settled.
  */
 export class Lane {
   readonly topic: string;
@@ -24,60 +26,130 @@ export class Lane {
   /** The identity that numbers this lane's batches; null until its first send. */
   producer: ProducerIdentity | null = null;
   #nextSequence = 0;
-  readonly #pool: BufferPool;
-  readonly #spare: SpareBatches;
-  readonly #maxRecords: number;
-  #building: Batch | null = null;
-  readonly #full: Batch[] = [];
+  #maxBatchBytes: number | null = null;
+  readonly #queue: BatchQueue;
+  readonly #held: BatchQueue;
   #sending: Batch | null = null;
 
   constructor(topic: string, partition: number, pool: BufferPool, spare: SpareBatches, maxRecords: number) {
     this.topic = topic;
     this.partition = partition;
-    this.#pool = pool;
-    this.#spare = spare;
-    this.#maxRecords = maxRecords;
+    this.#queue = new BatchQueue(pool, spare, maxRecords);
+    this.#held = new BatchQueue(pool, spare, maxRecords);
   }
 
+  /** Batches are not filled beyond it; a row that is larger is alone in its batch. Null: the pool's largest buffer. */
+  get maxBatchBytes(): number | null {
+    return this.#maxBatchBytes;
+  }
+
+  set maxBatchBytes(bytes: number | null) {
+    this.#maxBatchBytes = bytes;
+    this.#queue.limit(bytes);
+    this.#held.limit(bytes);
+  }
+
+  /** Nothing is on its way, to be sent or held. */
   get isEmpty(): boolean {
-    return this.#building === null && this.#full.length === 0 && this.#sending === null;
+    return this.#queue.isEmpty && this.#sending === null && this.#held.isEmpty;
+  }
+
+  /** Of the buffers of what is on its way and to be sent. */
+  get bytes(): number {
+    return this.#queue.bytes + (this.#sending?.buffer!.length ?? 0);
+  }
+
+  /** Of the buffers of what is held. */
+  get heldBytes(): number {
+    return this.#held.bytes;
   }
 
   get nextSequence(): number {
     return this.#nextSequence;
   }
 
-  /** Adds a row behind all others of the lane. False: no room now; nothing was written. */
+  /** The batch on its way. */
+  get sending(): Batch | null {
+    return this.#sending;
+  }
+
+  /** Everything, held or not. */
+  *batches(): Iterable<Batch> {
+    if (this.#sending !== null) yield this.#sending;
+    yield* this.#queue.batches();
+    yield* this.#held.batches();
+  }
+
+  /**
+   * Adds a row behind all others of the lane. False: no room now; nothing was written. Throws a `RelayError`
+   * (ROW_ENCODING) for a row that cannot be a record; nothing was written either.
+   */
   append(row: OutboxRow, transaction: number, timestampMs: number): boolean {
-    const bound = recordBound(row);
-    let batch = this.#building;
-    if (batch !== null && (batch.records >= this.#maxRecords || !this.#makeRoom(batch, row, bound, timestampMs))) {
-      this.#full.push(batch);
-      this.#building = batch = null;
-    }
-    batch ??= this.#begin(row, bound);
-    if (batch === null) return false;
-    batch.append(row, transaction, timestampMs);
-    return true;
+    return this.#queue.append(row, transaction, timestampMs);
   }
 
   /** The next batch to go, oldest first; null when one is on its way or there is none. */
   next(): Batch | null {
     if (this.#sending !== null) return null;
-    const batch = this.#full.shift() ?? this.#building;
-    if (batch !== null && batch === this.#building) this.#building = null;
-    this.#sending = batch;
-    return batch;
+    return (this.#sending = this.#queue.shift());
   }
 
   /** The batch on its way is in the topic. Its buffer goes back to the pool; its ids stay for the flush. */
   acked(): Batch {
     const batch = this.#sending!;
-    this.#nextSequence = (this.#nextSequence + batch.records) % SEQUENCES;
+    this.#count(batch.records);
     this.#sending = null;
-    this.#pool.give(batch.buffer!);
-    batch.buffer = null;
-    return batch;
+    return this.#queue.strip(batch);
+  }
+
+  /** The first `records` records of the batch on its way are in the topic; the others are on their way still. */
+  ackedFront(records: number): Batch {
+    if (records === this.#sending!.records) return this.acked();
+    const front = this.#sending!.cutFront(records, this.#queue.fresh);
+    this.#count(records);
+    return front;
+  }
+
+  /** Takes matching records out of the batch on its way, of which no send may be under way. Null: none. */
+  dropSending(takes: (record: RecordView) => boolean): Batch | null {
+    const batch = this.#sending!;
+    const dropped = batch.extract(takes, this.#queue.fresh);
+    if (batch.records === 0) {
+      this.#sending = null;
+      this.#queue.drop(batch);
+    }
+    return dropped;
+  }
+
+  /** Takes matching records out of what is to be sent; not out of the batch on its way. */
+  takeOut(takes: (record: RecordView) => boolean): Batch[] {
+    return this.#queue.extract(takes);
+  }
+
+  /** Takes everything out: what is held, too, and the batch on its way, of which no send may be under way. */
+  takeAll(): Batch[] {
+    const sending = this.#sending === null ? [] : [this.#queue.strip(this.#sending)];
+    this.#sending = null;
+    return [...sending, ...this.#queue.drain(), ...this.#held.drain()];
+  }
+
+  /** Like `append`, but the row is not sent before `releaseHeld`. */
+  hold(row: OutboxRow, transaction: number, timestampMs: number): boolean {
+    return this.#held.append(row, transaction, timestampMs);
+  }
+
+  /** What is held follows behind everything else. */
+  releaseHeld(): void {
+    this.#queue.join(this.#held);
+  }
+
+  takeHeld(): Batch[] {
+    return this.#held.drain();
+  }
+
+  /** Takes matching records out of what is held. */
+  extractHeld(takes: (record: RecordView) => boolean): Batch[] {
+    return this.#held.extract(takes);
   }
 
   /** Numbers start again under the new identity: a broker must not take the next batch for one that it has. */
@@ -86,31 +158,7 @@ export class Lane {
     this.#nextSequence = 0;
   }
 
-  #makeRoom(batch: Batch, row: OutboxRow, bound: number, timestampMs: number): boolean {
-    if (batch.roomBytes >= bound) return true;
-    if (batch.endBytes + bound > this.#pool.largestBytes) {
-      return batch.roomBytes >= recordLength(row, batch.records, timestampMs - batch.baseTimestampMs);
-    }
-    const larger = this.#pool.take(batch.endBytes + bound);
-    if (larger === null) return false;
-    this.#pool.give(batch.moveTo(larger));
-    return true;
-  }
-
-  #begin(row: OutboxRow, bound: number): Batch | null {
-    let buffer: Buffer | null;
-    if (BATCH_HEADER_BYTES + bound <= this.#pool.largestBytes) {
-      buffer = this.#pool.take(BATCH_HEADER_BYTES + bound);
-    } else {
-      const exactBytes = BATCH_HEADER_BYTES + recordLength(row, 0, 0);
-      buffer =
-        exactBytes <= this.#pool.largestBytes
-          ? this.#pool.take(this.#pool.largestBytes)
-          : this.#pool.takeOversize(exactBytes);
-    }
-    if (buffer === null) return null;
-    this.#building = this.#spare.pop() ?? new Batch();
-    this.#building.begin(buffer);
-    return this.#building;
+  #count(records: number): void {
+    this.#nextSequence = (this.#nextSequence + records) % SEQUENCES;
   }
 }

@@ -3,13 +3,10 @@ import type { RetireRows } from '../model/store.ts';
 import type { AckWindow, Committable } from './ack-window.ts';
 import type { BatchPart } from './acked-rows.ts';
 import type { Batch } from './batch.ts';
+import type { BatchRow } from './batch-rows.ts';
 
 /** A row that was acknowledged but that the application held when it was to be retired. */
-export interface HeldRow {
-  readonly outbox: number;
-  readonly id: RowId;
-  readonly transaction: number;
-}
+export type HeldRow = BatchRow;
 
 /**
  * What one flush is to do: the rows of these parts of batches and the rows held before, all settled in the window for now.
@@ -62,7 +59,9 @@ export class RetirePlan {
       for (const row of this.#heldBefore) if (row.outbox === outbox && wanted.delete(row.id)) found.push(row);
       for (const part of this.#parts) {
         if (wanted.size === 0) break;
-        for (const row of rowsOf(part)) if (row.outbox === outbox && wanted.delete(row.id)) found.push(row);
+        for (const row of part.batch.rows(part.firstRun, part.endRun, part.firstRow)) {
+          if (row.outbox === outbox && wanted.delete(row.id)) found.push(row);
+        }
       }
     }
     return found;
@@ -74,18 +73,6 @@ export function settleRuns(window: AckWindow, batch: Batch, firstRun = 0, endRun
   for (let i = firstRun; i < endRun; i++) {
     const { transaction, rows } = batch.run(i);
     window.settle(transaction, rows);
-  }
-}
-
-/** Slow (an object a row): only for a flush that met a lock. */
-function* rowsOf({ batch, firstRun, endRun, firstRow }: BatchPart): Iterable<HeldRow> {
-  const ids = batch.ids();
-  let at = firstRow;
-  for (let i = firstRun; i < endRun; i++) {
-    const { transaction, outbox, rows, hasKeys } = batch.run(i);
-    for (const end = at + rows; at < end; at++) {
-      yield { outbox, id: hasKeys ? batch.key(at).toString('hex') : ids[at], transaction };
-    }
   }
 }
 

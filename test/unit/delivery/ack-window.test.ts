@@ -16,6 +16,7 @@ const transaction = (gno: number, offset: number): Transaction => ({
     throw new Error('nobody reads the rows here');
   },
   pieces: null,
+  undecodable: null,
 });
 
 test('foreign transactions behind a row that is stuck take no memory each, and are all in the set in the end', () => {

@@ -30,7 +30,7 @@ describe('acknowledged rows', () => {
     expect(idsOf(second).sort()).toEqual([4, 5, 5]);
     expect(second.filter(({ isLast }) => isLast)).toHaveLength(1);
     expect(idsOf(acked.take(100)).sort()).toEqual([6, 7]);
-    expect(acked.rows).toBe(0);
+    expect(acked.count).toBe(0);
     expect(acked.take(100)).toEqual([]);
   });
 
@@ -42,12 +42,12 @@ describe('acknowledged rows', () => {
         for (const transactions of all) acked.add(batchOf(transactions.sort((a, b) => a - b)));
         const out: number[] = [];
         let last = 0;
-        while (acked.rows > 0) {
-          const before = acked.rows;
+        while (acked.count > 0) {
+          const before = acked.count;
           const parts = acked.take(maxRows);
           const ids = idsOf(parts);
           expect(ids.length).toBeGreaterThanOrEqual(Math.min(maxRows, before));
-          expect(acked.rows).toBe(before - ids.length);
+          expect(acked.count).toBe(before - ids.length);
           expect(Math.min(...ids)).toBeGreaterThanOrEqual(Math.max(0, ...out));
           last += parts.filter(({ isLast }) => isLast).length;
           out.push(...ids);

@@ -94,6 +94,7 @@ class World {
       skipped: [],
       rows: notRead,
       pieces: null,
+      undecodable: null,
     };
     const number = this.window.open(transaction);
     for (const id of ids) {
@@ -218,7 +219,7 @@ describe('checkpoint, lanes and pool under random schedules', () => {
             run(world, { do: 'ack', lane });
           }
         }
-        flush(world, world.acked.rows, 0, false, false);
+        flush(world, world.acked.count, 0, false, false);
         if (world.blocked) return; // the log does not fit the pool at once; a source would have gone on
         expect(world.pool.takenBytes).toBe(0);
         expect(world.lanes.every((lane) => lane.isEmpty)).toBe(true);

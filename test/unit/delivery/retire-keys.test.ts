@@ -96,6 +96,7 @@ function opened(): { window: AckWindow; number: number } {
     commitMicros: 1,
     skipped: [],
     pieces: null,
+    undecodable: null,
     rows: () => {
       throw new Error('not asked for');
     },
