@@ -1,0 +1,99 @@
+import fc from 'fast-check';
+import {
+  AGGREGATES,
+  type Plan,
+  type PlannedFault,
+  type PlannedRow,
+  type SendFault,
+  TOPICS,
+  type Write,
+} from './plan.ts';
+
+/** When things happen: mostly close together. */
+const atMs = fc.oneof(fc.nat(60), fc.nat(300), fc.nat(2_000));
+const forMs = fc.oneof(fc.nat(50), fc.nat(400), fc.nat(3_000));
+
+const poison: fc.Arbitrary<PlannedRow['poison']> = fc.oneof(
+  { weight: 12, arbitrary: fc.constant(null) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      code: fc.constantFrom('CORRUPT_MESSAGE' as const, 'MESSAGE_TOO_LARGE' as const),
+      times: fc.constant(Infinity),
+    }),
+  },
+  // What is definite fails the row at once: only the others may pass.
+  {
+    weight: 2,
+    arbitrary: fc.record({ code: fc.constant('CORRUPT_MESSAGE' as const), times: fc.integer({ min: 1, max: 2 }) }),
+  },
+);
+
+const row: fc.Arbitrary<PlannedRow> = fc.record({
+  aggregate: fc.oneof(fc.constant(0), fc.nat(AGGREGATES.length - 1)),
+  delayMs: fc.oneof({ weight: 8, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.constantFrom(1_100, 1_500) }),
+  valueBytes: fc.oneof(
+    { weight: 6, arbitrary: fc.constant(10) },
+    { weight: 1, arbitrary: fc.constantFrom(6_000, 20_000) },
+  ),
+  poison,
+});
+
+const write: fc.Arbitrary<Write> = fc.record({
+  afterMs: fc.oneof({ weight: 3, arbitrary: fc.nat(3) }, fc.nat(40), fc.nat(400)),
+  kind: fc.oneof(
+    { weight: 10, arbitrary: fc.constant('plain' as const) },
+    { weight: 1, arbitrary: fc.constant('incomplete' as const) },
+    { weight: 1, arbitrary: fc.constant('pieces' as const) },
+    { weight: 2, arbitrary: fc.constant('undecodable' as const) },
+    { weight: 1, arbitrary: fc.constant('unreadable' as const) },
+    { weight: 1, arbitrary: fc.constant('rolled-back' as const) },
+  ),
+  rows: fc.array(row, { minLength: 1, maxLength: 3 }),
+  idsBefore: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(3)),
+  visibleAfterMs: fc.oneof({ weight: 3, arbitrary: fc.nat(2) }, fc.nat(60), fc.nat(400)),
+});
+
+const how = fc.constantFrom<SendFault>('refused', 'lost', 'unanswered', 'late', 'forbidden');
+
+const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('crash' as const), atMs, downMs: fc.nat(100) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('freeze' as const), atMs, forMs }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('stream' as const), atMs }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('hold' as const), atMs, forMs, row: fc.nat(11) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('partition' as const),
+      ...{ atMs, forMs, how },
+      topic: fc.nat(TOPICS.length - 1),
+      partition: fc.nat(1),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('topic' as const), atMs, forMs, topic: fc.nat(TOPICS.length - 1) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('grow' as const), atMs }) },
+);
+
+/** Most calls are quick; now and then one takes longer than everything around it. */
+const delayMs = fc.oneof({ weight: 4, arbitrary: fc.nat(3) }, { weight: 2, arbitrary: fc.nat(20) }, fc.nat(250));
+
+export const plans: fc.Arbitrary<Plan> = fc.record({
+  mode: fc.oneof(
+    { weight: 9, arbitrary: fc.constant('tail' as const) },
+    { weight: 1, arbitrary: fc.constant('sweep' as const) },
+  ),
+  delaysMs: fc.array(delayMs, { maxLength: 40 }),
+  seed: fc.nat(1_000),
+  startMs: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(200)),
+  sizes: fc.record({
+    batchRecords: fc.integer({ min: 1, max: 4 }),
+    flushRows: fc.integer({ min: 1, max: 8 }),
+    sweepRows: fc.integer({ min: 1, max: 4 }),
+    poolBuffers: fc.integer({ min: 4, max: 8 }),
+  }),
+  writes: fc.array(write, { minLength: 1, maxLength: 10 }),
+  faults: fc.array(fault, { maxLength: 4 }),
+});

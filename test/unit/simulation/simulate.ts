@@ -1,0 +1,180 @@
+import { seededRandom } from '../../stack/seeded-random.ts';
+import { AGGREGATES, type Plan, type PlannedFault, TOPICS } from './plan.ts';
+import { isPoisoned, Broken } from './watch.ts';
+import { type Relay, type Trace, World } from './world.ts';
+
+/** When all is well, everything must be delivered within this time. */
+const PATIENCE_MS = 120_000;
+/** More events than this, and it is not time that is missing. */
+const MAX_EVENTS = 60_000;
+/** What is late by then is not on its way any more. */
+const QUIET_MS = 400;
+
+/** Runs a plan to its end; throws `Broken` when a promise was. Not to be run twice at a time: it rules `Math.random`. */
+export async function simulate(plan: Plan, trace?: Trace): Promise<World> {
+  const random = Math.random;
+  Math.random = seededRandom(plan.seed);
+  try {
+    const world = new World(plan, trace);
+    await new Run(world).toTheEnd();
+    return world;
+  } finally {
+    Math.random = random;
+  }
+}
+
+class Run {
+  readonly #world: World;
+  readonly #calmMs: number;
+
+  constructor(world: World) {
+    this.#world = world;
+    const { plan, loop } = world;
+    loop.at(plan.startMs, () => world.startRelay());
+    let atMs = 0;
+    for (const [index, write] of plan.writes.entries()) {
+      loop.at((atMs += write.afterMs), () => {
+        world.server.commit(write, index);
+        world.trace(() => `the application commits ${write.kind} ${this.#rowsOf(index)}`);
+      });
+    }
+    for (const fault of plan.faults) loop.at(fault.atMs, () => this.#begin(fault));
+    const ends = plan.faults.map(
+      (fault) => fault.atMs + ('forMs' in fault ? fault.forMs : 'downMs' in fault ? fault.downMs : 0),
+    );
+    this.#calmMs = Math.max(plan.startMs, atMs, ...ends);
+  }
+
+  async toTheEnd(): Promise<void> {
+    const { loop } = this.#world;
+    await this.#until('everything is delivered', () => loop.nowMs > this.#calmMs && this.#isDelivered());
+    const quietMs = loop.nowMs + QUIET_MS;
+    await this.#until('quiet', () => loop.nowMs >= quietMs);
+    await this.#probe();
+    for (const relay of this.#world.relays) relay.stop.abort();
+    await this.#until('the relays have stopped', () => this.#alive().every(({ end }) => end !== undefined));
+    const claimed = this.#world.server.rows.find(({ status }) => status === 'processing');
+    if (claimed !== undefined) throw new Broken(`r${claimed.number} is still claimed when the relay has stopped`);
+  }
+
+  /** Nothing is parked any more: what comes now goes by the tail, without anybody's claim. */
+  async #probe(): Promise<void> {
+    const { server, plan, trace } = this.#world;
+    if (plan.mode === 'sweep') return;
+    const first = server.rows.length;
+    trace(() => 'the application commits a row of each aggregate');
+    const rows = AGGREGATES.map((_, aggregate) => ({ aggregate, delayMs: 0, valueBytes: 10, poison: null }));
+    server.commit({ afterMs: 0, kind: 'plain', idsBefore: 0, visibleAfterMs: 0, rows }, plan.writes.length);
+    await this.#until('the last rows are delivered', () => {
+      const swept = server.rows.slice(first).find(({ status }) => status === 'processing');
+      if (swept !== undefined) throw new Broken(`${swept.topic} '${swept.key}' is parked for ever`);
+      return this.#isDelivered();
+    });
+  }
+
+  async #until(what: string, isSo: () => boolean): Promise<void> {
+    const { loop, watch } = this.#world;
+    const lastMs = Math.max(loop.nowMs, this.#calmMs) + PATIENCE_MS;
+    while (!isSo()) {
+      const isMore = await loop.step();
+      watch.check();
+      const halted = this.#alive().find(({ end, stop }) => end !== undefined && !stop.signal.aborted);
+      if (halted !== undefined)
+        throw new Broken(`${halted.life.name} halted: ${halted.end?.code} ${halted.end?.detail}`);
+      if (!isMore || loop.nowMs > lastMs || loop.count > MAX_EVENTS) {
+        throw new Broken(`not within ${PATIENCE_MS} ms: ${what}; ${this.#whatIsMissing()}`);
+      }
+    }
+  }
+
+  #isDelivered(): boolean {
+    const { server, watch } = this.#world;
+    return (
+      server.parked.size <= (this.#world.plan.mode === 'sweep' ? 1 : 0) &&
+      server.rows.every((row) => {
+        const isEnded = row.status === (isPoisoned(row) ? 'failed' : 'published');
+        return isEnded && (isPoisoned(row) || watch.deliveries(row) > 0);
+      })
+    );
+  }
+
+  #whatIsMissing(): string {
+    const { server, loop } = this.#world;
+    const rows = server.rows
+      .filter((row) => row.status !== (isPoisoned(row) ? 'failed' : 'published'))
+      .map(({ number, status }) => `r${number} ${status}`);
+    return `${rows.join(', ')}; parked: ${[...server.parked.keys()].join(', ')}; ${loop.count} events`;
+  }
+
+  #alive(): Relay[] {
+    return this.#world.relays.filter(({ life }) => life.state !== 'dead');
+  }
+
+  #begin(fault: PlannedFault): void {
+    const { loop, server, broker, watch, trace } = this.#world;
+    trace(() => `FAULT ${JSON.stringify(fault)}`);
+    const over = (): void => trace(() => `over: ${fault.kind} of ${fault.atMs} ms`);
+    switch (fault.kind) {
+      case 'crash':
+        watch.faulted();
+        this.#world.leader()?.life.die();
+        loop.in(fault.downMs, () => this.#world.startRelay());
+        break;
+      case 'freeze': {
+        const life = this.#world.leader()?.life;
+        if (life?.state !== 'running') break;
+        watch.faulted();
+        life.freeze();
+        this.#world.startRelay();
+        loop.in(fault.forMs, () => {
+          over();
+          life.goOn();
+        });
+        break;
+      }
+      case 'stream':
+        this.#world.leader()?.source.cut();
+        break;
+      case 'hold': {
+        const row = server.rows.at(fault.row % Math.max(1, server.rows.length));
+        if (row === undefined || server.isHeld(row)) break;
+        row.holders++;
+        loop.in(fault.forMs, () => {
+          over();
+          row.holders--;
+        });
+        break;
+      }
+      case 'partition': {
+        const name = TOPICS[fault.topic];
+        const { partitions } = broker.topics.get(name)!;
+        const partition = partitions[fault.partition % partitions.length];
+        partition.fault = fault.how;
+        loop.in(fault.forMs, () => {
+          over();
+          partition.fault = null;
+        });
+        break;
+      }
+      case 'topic': {
+        const topic = broker.topics.get(TOPICS[fault.topic])!;
+        topic.isKnown = false;
+        loop.in(fault.forMs, () => {
+          over();
+          topic.isKnown = true;
+        });
+        break;
+      }
+      case 'grow':
+        broker.grow('orders', 4);
+        broker.grow('payments', 2);
+    }
+  }
+
+  #rowsOf(index: number): string {
+    const { server, plan } = this.#world;
+    const rows = server.log.entries.at(-1)!.rows;
+    if (rows.length === 0) return `${plan.writes[index].rows.length} rows`;
+    return rows.map(({ number, id, topic, key }) => `r${number} (id ${id}, ${topic} '${key}')`).join(', ');
+  }
+}

@@ -1,0 +1,205 @@
+import { fault } from '../../../src/model/fault.ts';
+import type { ParkedEntry } from '../../../src/model/parked.ts';
+import type { Checkpoint, Position } from '../../../src/model/position.ts';
+import { type RowId, rowIds } from '../../../src/model/row-ids.ts';
+import type {
+  FlushRequest,
+  FoundRows,
+  Leader,
+  NewBeginning,
+  Outcome,
+  RetireRows,
+  RowFailure,
+  SavedOffsets,
+  ServerFacts,
+} from '../../../src/model/store.ts';
+import type { Leadership } from './leadership.ts';
+import type { Life } from './life.ts';
+import { type OwnChange, type Server, SERVER_UUID } from './server.ts';
+import { SimulatedSweepStore } from './simulated-sweep-store.ts';
+import { cursorOf, type TableRow } from './table.ts';
+
+/** A statement waits so long for a lock. */
+const LOCK_WAIT_MS = 50;
+
+/** MySQL as one process of the relay sees it. */
+export class SimulatedStore extends SimulatedSweepStore {
+  readonly #leadership: Leadership;
+
+  constructor(server: Server, life: Life, leadership: Leadership, hasLog: boolean) {
+    super(server, life, hasLog);
+    this.#leadership = leadership;
+  }
+
+  serverFacts(): Promise<ServerFacts> {
+    return this.life.ask(() => ({
+      version: '8.4.0',
+      flavour: 'mysql' as const,
+      serverUuid: SERVER_UUID,
+      gtidMode: false,
+    }));
+  }
+
+  head(): Promise<Checkpoint> {
+    return this.life.ask(() => this.server.log.head());
+  }
+
+  lead(signal: AbortSignal, onStandby: () => void): Promise<Leader> {
+    return this.#leadership.lead(this.life, signal, onStandby);
+  }
+
+  saved(): Promise<SavedOffsets | null> {
+    return this.life.ask(() => this.server.offsets);
+  }
+
+  parked(): Promise<readonly ParkedEntry[]> {
+    return this.life.ask(() =>
+      [...this.server.parked.values()].map(({ dueAtMs, ...entry }) => ({
+        ...entry,
+        dueInMs: dueAtMs === null ? null : Math.max(0, dueAtMs - this.server.loop.nowMs),
+      })),
+    );
+  }
+
+  begin(leader: Leader, { checkpoint, high, parkEverything }: NewBeginning): Promise<void> {
+    return this.#change(leader, `begins`, [], () => {
+      this.server.save(checkpoint, high);
+      if (parkEverything === null) return;
+      const scope = { kind: 'everything' } as const;
+      this.server.park({ scope, partitions: 0, dueInMs: 0, attempts: 1, reason: parkEverything, row: null });
+    });
+  }
+
+  leaveHistory(): Promise<number> {
+    throw new Error('no schedule starts at the head with rows in the table');
+  }
+
+  outboxRows(): Promise<{ any: boolean; pending: number | null }> {
+    return this.life.ask(() => {
+      const visible = this.server.rows.filter(({ entry }) => entry.isVisible);
+      return { any: visible.length > 0, pending: visible.filter(({ status }) => status === 'pending').length };
+    });
+  }
+
+  barrier(leader: Leader, high: Position | null): Promise<void> {
+    return this.#change(leader, 'barrier', [], () => {
+      if (high !== null) this.server.save(null, high);
+    });
+  }
+
+  /** The position is chosen first; rows that turn out to be held make it choose again, as often as that takes. */
+  async flush<C extends Checkpoint>(leader: Leader, request: FlushRequest<C>): Promise<C | null> {
+    const retire = idsOf(request.retire);
+    const suspects = idsOf(request.suspects);
+    if (suspects.length === 0) {
+      const checkpoint = request.checkpoint([]);
+      const parked = request.parked();
+      if (checkpoint === null && parked === null && retire.length === 0) return null;
+      const isDone = await this.server.transact(this.life, leader, 'flushes', () => {
+        const rows = this.server.rowsOf(retire);
+        const isHeld = rows.some((row) => this.#isHeldFor(row, LOCK_WAIT_MS));
+        if (isHeld) return { rows: [], apply: () => false };
+        return { rows, apply: () => this.#flushed(rows, checkpoint, request.high, parked) };
+      });
+      if (isDone) return checkpoint;
+    }
+    return this.server.transact(this.life, leader, 'flushes around locks', () => {
+      if (this.life.state !== 'running') throw fault('MYSQL_UNREACHABLE', 'retry', 'the connection was silent');
+      const rows = this.server.rowsOf([...retire, ...suspects]);
+      const held = rows.filter((row) => this.server.isHeld(row));
+      const free = rows.filter((row) => !this.server.isHeld(row));
+      const ids = rowIds(held.map(({ id }) => id));
+      const stillHeld: RetireRows[] = held.length === 0 ? [] : [{ outbox: 0, ids }];
+      const checkpoint = request.checkpoint(stillHeld);
+      const parked = request.parked();
+      return {
+        rows: free,
+        apply: () => {
+          this.#flushed(free, checkpoint, request.high, parked);
+          return checkpoint;
+        },
+      };
+    });
+  }
+
+  readRows(_outbox: number, ids: readonly RowId[], dueBeforeMs: number): Promise<FoundRows> {
+    return this.life.ask(() => {
+      const rows = this.server.rowsOf(ids);
+      // A row that the log shows and SELECT does not is locked by the commit.
+      if (rows.some((row) => this.#isHeldFor(row, LOCK_WAIT_MS))) {
+        throw fault('MYSQL_LOCK_WAIT', 'retry', 'a row is held');
+      }
+      const due = rows.filter((row) => row.status === 'pending' && row.availableAtMs < dueBeforeMs);
+      return { rows: cursorOf(due), gone: ids.filter((id) => this.server.row(id) === undefined) };
+    });
+  }
+
+  fail(leader: Leader, failures: readonly RowFailure[]): Promise<readonly RowFailure[]> {
+    return this.server.transact(this.life, leader, 'fails', () => {
+      const held = failures.filter(({ id }) => this.server.rowsOf([id]).some((row) => this.server.isHeld(row)));
+      const free = failures.filter((failure) => !held.includes(failure));
+      return {
+        rows: this.server.rowsOf(free.map(({ id }) => id)),
+        apply: () => {
+          for (const failure of free) {
+            const row = this.server.row(failure.id);
+            if (row?.status === 'pending') this.account(row, failure);
+          }
+          return held;
+        },
+      };
+    });
+  }
+
+  releaseClaims(leader: Leader): Promise<number> {
+    return this.server.transact(this.life, leader, 'releases claims', (): OwnChange<number> => {
+      const rows = this.server.rows.filter(({ status, claimedBy }) => {
+        return status === 'processing' && claimedBy !== leader.epoch;
+      });
+      if (rows.some((row) => this.server.isHeld(row))) throw fault('MYSQL_LOCK_WAIT', 'retry', 'a row is held');
+      return {
+        rows,
+        apply: () => {
+          for (const row of rows) this.setPending(row);
+          return rows.length;
+        },
+      };
+    });
+  }
+
+  isFailed(_outbox: number, id: RowId): Promise<boolean> {
+    return this.life.ask(() => this.server.row(id)?.status === 'failed');
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #change(leader: Leader, what: string, rows: readonly TableRow[], apply: () => void): Promise<void> {
+    return this.server.transact(this.life, leader, what, () => ({ rows, apply }));
+  }
+
+  #flushed(
+    rows: readonly TableRow[],
+    checkpoint: Checkpoint | null,
+    high: Position,
+    parked: ReturnType<FlushRequest<Checkpoint>['parked']>,
+  ): boolean {
+    for (const row of rows) if (row.status === 'pending') row.status = 'published';
+    this.server.save(checkpoint, high);
+    for (const entry of parked?.put ?? []) this.server.park(entry);
+    for (const scope of parked?.remove ?? []) this.server.unpark(scope);
+    return true;
+  }
+
+  /** Held, and for longer than a statement waits. A commit that is under way is waited for. */
+  #isHeldFor(row: TableRow, waitMs: number): boolean {
+    return row.holders > 0 || row.entry.visibleAtMs > this.server.loop.nowMs + waitMs;
+  }
+}
+
+export type { Outcome };
+
+function idsOf(retire: readonly RetireRows[]): RowId[] {
+  return retire.flatMap(({ ids }) => [...ids]);
+}
