@@ -2,6 +2,17 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { type RelayCommand, runCommandLine } from './commands/command.ts';
+import { FILTER_OPTIONS } from './commands/failed-filter.ts';
+
+const ACT_OPTIONS = [
+  ['--all', 'all failed rows, or all that the other options name'],
+  ...FILTER_OPTIONS,
+  ['--dry-run', 'only say what would be done'],
+  ['--yes', 'do not ask; needed where there is no terminal'],
+  ['--json', 'print JSON; the shape is failedActionSchema, version 1'],
+] as const;
+
+const GROUPS = { failed: 'Rows that could not be delivered: list, show, retry, discard' };
 
 const COMMANDS: readonly RelayCommand[] = [
   {
@@ -26,6 +37,41 @@ const COMMANDS: readonly RelayCommand[] = [
     load: async () => (await import('./commands/migrate.ts')).migrate,
   },
   {
+    name: 'failed list',
+    summary: 'List rows that could not be delivered',
+    options: [
+      ...FILTER_OPTIONS,
+      ['--limit <rows>', 'this many at most (default: 50)'],
+      ['--json', 'print JSON; the shape is failedListSchema, version 1'],
+    ],
+    examples: ['cdc-relay failed list', 'cdc-relay failed list --topic orders --since 2h'],
+    load: async () => (await import('./commands/failed-list.ts')).failedList,
+  },
+  {
+    name: 'failed show',
+    summary: 'Show one row, its payload by size and SHA-256 only',
+    argument: ['<id>', 'primary key of the row'],
+    options: [FILTER_OPTIONS[0], ['--json', 'print JSON; the shape is failedShowSchema, version 1']],
+    examples: ['cdc-relay failed show 81'],
+    load: async () => (await import('./commands/failed-show.ts')).failedShow,
+  },
+  {
+    name: 'failed retry',
+    summary: 'Make failed rows pending again: the relay delivers them',
+    argument: ['[ids...]', 'primary keys of the rows'],
+    options: ACT_OPTIONS,
+    examples: ['cdc-relay failed retry 81', 'cdc-relay failed retry --all --topic orders --dry-run'],
+    load: async () => (await import('./commands/failed-act.ts')).failedRetry,
+  },
+  {
+    name: 'failed discard',
+    summary: 'Delete failed rows: they are never delivered',
+    argument: ['[ids...]', 'primary keys of the rows'],
+    options: ACT_OPTIONS,
+    examples: ['cdc-relay failed discard 81', 'cdc-relay failed discard --reason ROW_ENCODING --yes'],
+    load: async () => (await import('./commands/failed-act.ts')).failedDiscard,
+  },
+  {
     name: 'config',
     summary: 'Print the configuration that holds, without its secrets',
     options: [
@@ -43,6 +89,6 @@ const { version } = z
 
 // A reader that has seen enough (`| head`) is no fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-const exitCode = await runCommandLine(version, COMMANDS, process.argv);
+const exitCode = await runCommandLine(version, COMMANDS, GROUPS, process.argv);
 // Where pipes are not synchronous, an exit at once would cut the result short.
 process.stdout.write('', () => process.exit(exitCode));

@@ -5,12 +5,15 @@ import type { Log } from '../model/log.ts';
 import type { Settings } from '../model/settings.ts';
 import { createLog } from '../observability/log.ts';
 import { ExitCode } from './exit-codes.ts';
-import { type Problem, problemOf, problemText } from './problem.ts';
+import { type Problem, ProblemError, problemOf, problemText } from './problem.ts';
 
 /** A command of the relay: what help shows, and where its body is. */
 export interface RelayCommand {
+  /** `status`, or with its group before it: `failed list`. */
   readonly name: string;
   readonly summary: string;
+  /** Such as `<id>` or `[ids...]`, and what help says about it. */
+  readonly argument?: readonly [syntax: string, description: string];
   readonly options?: readonly (readonly [flags: string, description: string])[];
   readonly examples: readonly string[];
   /** The body listens for SIGINT and SIGTERM; the others end at once. */
@@ -19,7 +22,7 @@ export interface RelayCommand {
   readonly load: () => Promise<CommandBody>;
 }
 
-/** Does the work and says how it went. A `RelayError` may be thrown. */
+/** Does the work and says how it went. A `RelayError` or a `ProblemError` may be thrown. */
 export type CommandBody = (context: CommandContext) => Promise<ExitCode | Problem>;
 
 export interface CommandContext {
@@ -28,6 +31,8 @@ export interface CommandContext {
   readonly log: Log;
   /** The command's own options and the global ones, as commander names them. */
   readonly options: Readonly<Record<string, unknown>>;
+  /** What stands behind the command beside its options. */
+  readonly args: readonly string[];
   /** The file that was read, if any, and all that holds, secrets blanked. */
   readonly config: { readonly file: string | null; readonly redacted: object };
   /** The result: a line to stdout. */
@@ -48,16 +53,21 @@ interface GlobalOptions {
 export async function runCommandLine(
   version: string,
   commands: readonly RelayCommand[],
+  /** What help says about the first words of commands that have two. */
+  groups: Readonly<Record<string, string>>,
   argv: string[],
 ): Promise<ExitCode> {
   let exitCode: ExitCode = ExitCode.Good;
   const program = describe(version);
   for (const command of commands) {
-    const sub = program.command(command.name).description(command.summary);
+    const words = command.name.split(' ');
+    const parent = words.length === 1 ? program : group(program, words[0], groups[words[0]]);
+    const sub = parent.command(words.at(-1)!).description(command.summary);
+    if (command.argument !== undefined) sub.argument(...command.argument);
     for (const [flags, description] of command.options ?? []) sub.option(flags, description);
     sub.addHelpText('after', `\nExamples:\n${command.examples.map((example) => `  ${example}`).join('\n')}`);
     sub.action(async () => {
-      exitCode = await runCommand(command, sub.optsWithGlobals());
+      exitCode = await runCommand(command, sub.args, sub.optsWithGlobals());
     });
   }
   try {
@@ -68,6 +78,10 @@ export async function runCommandLine(
     return error.exitCode === 0 ? ExitCode.Good : ExitCode.Usage;
   }
   return exitCode;
+}
+
+function group(program: Command, name: string, summary: string): Command {
+  return program.commands.find((command) => command.name() === name) ?? program.command(name).description(summary);
 }
 
 function describe(version: string): Command {
@@ -90,7 +104,7 @@ const EXIT_CODES = `
 Exit codes: 0 good; 1 a finding, or the work failed; 2 wrong usage or configuration; 3 a server could not be
 reached; 4 not permitted; 130 interrupted.`;
 
-async function runCommand(command: RelayCommand, options: GlobalOptions): Promise<ExitCode> {
+async function runCommand(command: RelayCommand, args: readonly string[], options: GlobalOptions): Promise<ExitCode> {
   const quiet = options.quiet === true;
   const level = options.logLevel ?? (quiet ? 'warn' : undefined);
   const loaded = loadConfig({
@@ -118,6 +132,7 @@ async function runCommand(command: RelayCommand, options: GlobalOptions): Promis
     settings: loaded.settings,
     log,
     options: { ...options },
+    args,
     config: { file: loaded.file, redacted: loaded.redacted },
     print: (text) => process.stdout.write(`${text}\n`),
     note: (text) => quiet || process.stderr.write(`${text}\n`),
@@ -137,6 +152,7 @@ async function bodyOutcome(body: CommandBody, context: CommandContext): Promise<
   try {
     return await body(context);
   } catch (error) {
+    if (error instanceof ProblemError) return error.problem;
     if (error instanceof RelayError) return problemOf(error.fault, context.settings);
     context.log.error('crashed', { err: error });
     return ExitCode.Failure;

@@ -1,6 +1,6 @@
 import type { Fault, FaultCode } from '../model/fault.ts';
 import type { Settings } from '../model/settings.ts';
-import { type ExitCode, exitCodeOf } from './exit-codes.ts';
+import { ExitCode, exitCodeOf } from './exit-codes.ts';
 
 /** What went wrong, as people read it: the verdict, then where, what follows, and what to do. */
 export interface Problem {
@@ -10,6 +10,22 @@ export interface Problem {
   readonly effect?: string;
   /** One line, or several; statements ready to be pasted. */
   readonly fix?: string;
+}
+
+/** Ends a command with a problem from within. */
+export class ProblemError extends Error {
+  override readonly name = 'ProblemError';
+  readonly problem: Problem;
+
+  constructor(problem: Problem) {
+    super(problem.headline);
+    this.problem = problem;
+  }
+}
+
+/** Wrong usage: exit code 2. */
+export function usageError(headline: string, fix?: string): ProblemError {
+  return new ProblemError({ exitCode: ExitCode.Usage, headline, ...(fix === undefined ? {} : { fix }) });
 }
 
 /** `error: …` and the aligned lines under it. */

@@ -25,3 +25,23 @@ export function ageText(ms: number): string {
   if (hours < 24) return `${hours} h ${minutes % 60} m`;
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
+
+/**
+ * Text that somebody else wrote, safe on a terminal: control characters, and those that change the direction of what
+ * follows, as escapes. `ascii`: everything beyond ASCII too, for pipes.
+ */
+export function escapedText(text: string, ascii = !process.stdout.isTTY): string {
+  const escape = (character: string): string => {
+    const code = character.codePointAt(0)!;
+    return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`;
+  };
+  const unsafe = text.replaceAll(/\\|\p{Cc}|\p{Cf}|\p{Cs}|\p{Co}|\p{Cn}|[\u2028\u2029]/gu, (character) =>
+    character === '\\' ? '\\\\' : escape(character),
+  );
+  return ascii ? unsafe.replaceAll(/[^\x20-\x7e]/gu, escape) : unsafe;
+}
+
+/** `3 rows`. */
+export function rowsText(count: number): string {
+  return `${countText(count)} ${count === 1 ? 'row' : 'rows'}`;
+}

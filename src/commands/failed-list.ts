@@ -1,0 +1,42 @@
+import type { z } from 'zod';
+import { FailedRows } from '../store/failed-rows.ts';
+import { Session } from '../store/session.ts';
+import type { CommandBody } from './command.ts';
+import { ExitCode } from './exit-codes.ts';
+import { filterOf } from './failed-filter.ts';
+import { type failedListSchema, listText, reportedRow, type ReportedRow } from './failed-report.ts';
+import { countOption, outboxesWithStatus, outboxName } from './option-values.ts';
+
+const DEFAULT_LIMIT = 50;
+
+/** Failed rows, those due last first; never a payload. */
+export const failedList: CommandBody = async ({ settings, log, options, print }) => {
+  const filter = filterOf(options);
+  const limit = countOption(options, 'limit', 10_000) ?? DEFAULT_LIMIT;
+  const outboxes = outboxesWithStatus(settings, options);
+  const session = await Session.open(settings.mysql, log);
+  try {
+    const rows: ReportedRow[] = [];
+    let more = false;
+    for (const outbox of outboxes) {
+      const failed = await FailedRows.open(session, outbox);
+      const page = await failed.page(filter, null, limit);
+      rows.push(...page.rows.map((row) => reportedRow(outboxName(outbox), failed.kind, row)));
+      more ||= page.next !== null;
+    }
+    rows.sort((a, b) => (b.availableAt ?? '').localeCompare(a.availableAt ?? ''));
+    const report: z.infer<typeof failedListSchema> = {
+      version: 1,
+      rows: rows.slice(0, limit),
+      more: more || rows.length > limit,
+    };
+    print(
+      options['json'] === true
+        ? JSON.stringify(report)
+        : listText(report.rows, report.more, process.stdout.isTTY ? process.stdout.columns : undefined),
+    );
+    return ExitCode.Good;
+  } finally {
+    session.destroy();
+  }
+};
