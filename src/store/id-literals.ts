@@ -8,6 +8,12 @@ const COLUMN = `SELECT CHARACTER_SET_NAME AS characterSet FROM information_schem
   WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND COLUMN_NAME = ?`;
 
 /**
+ * Ids of one statement. The optimizer's memory for ranges (8 MiB by default) takes some 36,000; beyond, it scans and
+ * locks the whole table, index forced or not.
+ */
+const STATEMENT_IDS = 10_000;
+
+/**
  * Primary keys in statements. Integers stand as they are. Bytes are hexadecimal literals, of text with its character
  * set: the server converts the literal to the column's and compares by the column's own collation, so that the index
  * serves, and a key that is unique by that collation names one row. (A bare literal beside a text column would make
@@ -55,4 +61,9 @@ export class IdLiterals {
 /** What `shown` gave for one row, to compare with the ids named. */
 export function idOf(value: unknown, ids: RowIds): RowId {
   return ids instanceof BigUint64Array ? BigInt(String(value)) : String(value).toLowerCase();
+}
+
+/** As many as one statement bears, and again. */
+export function* statements(ids: RowIds): Iterable<RowIds> {
+  for (let at = 0; at < ids.length; at += STATEMENT_IDS) yield ids.subarray(at, at + STATEMENT_IDS);
 }

@@ -2,45 +2,76 @@ import { type Clock } from '../model/clock.ts';
 import { fault } from '../model/fault.ts';
 import { quoteIdentifier, quoteTable } from '../model/identifier.ts';
 import type { Log } from '../model/log.ts';
-import type { Checkpoint } from '../model/position.ts';
-import type { Settings } from '../model/settings.ts';
+import type { ParkedEntry } from '../model/parked.ts';
+import type { Checkpoint, Position } from '../model/position.ts';
+import type { RowCursor } from '../model/row.ts';
 import type { RowId } from '../model/row-ids.ts';
-import type { FlushRequest, FoundRows, Leader, SavedOffsets, ServerFacts, Store } from '../model/store.ts';
+import type { Settings } from '../model/settings.ts';
+import type {
+  Candidate,
+  FlushRequest,
+  FoundRows,
+  Leader,
+  NewBeginning,
+  Outcome,
+  RowFailure,
+  SavedOffsets,
+  ServerFacts,
+  Store,
+  SweepCursor,
+  SweepPage,
+} from '../model/store.ts';
 import { Flush } from './flush.ts';
+import { leaveHistory } from './history.ts';
 import { lead } from './leadership.ts';
-import { readHead, readServerFacts } from './server.ts';
+import { OffsetsRow } from './offsets-row.ts';
 import { OutboxSelect } from './outbox-select.ts';
-import type { Row, Session } from './session.ts';
+import { ParkedTable } from './parked-table.ts';
+import { relayTransaction } from './relay-transaction.ts';
+import { writeFailures } from './row-failures.ts';
+import { readHead, readLogEnd, readServerFacts } from './server.ts';
+import { Session } from './session.ts';
 import { SessionSlot } from './session-slot.ts';
+import { sweptOutbox, type SweptOutbox } from './swept-outbox.ts';
+
+/** A snapshot is asked for the next page of history at least so often. */
+const SNAPSHOT_SILENCE_MS = 120_000;
 
 /**
- * The store over one connection for statements and the leader's own. The first is made when it is needed and closed
- * when it is not; like the leader's it ends with the take-over time: a frozen process must not keep the offsets row
- * locked, in the midst of a flush, from the one that takes over.
+ * The store over a few connections and the leader's own. Each is made when it is needed and closed when it is not;
+ * like the leader's it ends with the take-over time: a frozen process must not keep the offsets row locked, in the
+ * midst of a flush, from the one that takes over.
  */
 export class MysqlStore implements Store {
   readonly #settings: Settings;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #offsets: string;
+  readonly #offsets: OffsetsRow;
+  readonly #parked: ParkedTable;
   readonly #flush: Flush;
   readonly #selects: readonly OutboxSelect[];
+  readonly #swept: readonly (SweptOutbox | null)[];
   /** For flushes and all that is asked between them. */
   readonly #statements: SessionSlot;
   /** For rows: a flush on its way must neither wait for them nor hold their locks. */
   readonly #reading: SessionSlot;
+  /** For what waits, and what fails: it must not wait for a flush that waits for somebody's row. */
+  readonly #sweeping: SessionSlot;
   #facts: ServerFacts | null = null;
 
   constructor(settings: Settings, clock: Clock, log: Log) {
     this.#settings = settings;
     this.#clock = clock;
     this.#log = log;
-    this.#offsets = quoteTable(settings.mysql.database, 'cdc_relay_offsets');
-    this.#flush = new Flush(settings);
+    this.#offsets = new OffsetsRow(settings);
+    this.#parked = new ParkedTable(settings);
+    this.#flush = new Flush(settings, this.#offsets, this.#parked);
     this.#selects = settings.outboxes.map((outbox, index) => new OutboxSelect(index, outbox));
+    this.#swept = settings.outboxes.map((outbox, index) => sweptOutbox(index, outbox, this.#offsets));
     const options = { mysql: settings.mysql, takeOverMs: settings.relay.takeOverMs, clock, log };
     this.#statements = new SessionSlot(options);
     this.#reading = new SessionSlot(options);
+    this.#sweeping = new SessionSlot(options);
   }
 
   async serverFacts(): Promise<ServerFacts> {
@@ -57,49 +88,47 @@ export class MysqlStore implements Store {
   async lead(signal: AbortSignal, onStandby: () => void): Promise<Leader> {
     const { mysql, relay } = this.#settings;
     const leader = await lead(mysql, relay, this.#clock, this.#log, signal, onStandby);
-    // A flush of the term before may still be under way: its statements must not fall into this term's transactions.
+    // A write of the term before may still be under way: its statements must not fall into this term's transactions.
     this.#statements.destroy();
+    this.#sweeping.destroy();
     return leader;
   }
 
-  async saved(): Promise<SavedOffsets | null> {
-    const sql =
-      'SELECT server_uuid, file, position, gtid_set, last_gtid, last_commit_us ' +
-      `FROM ${this.#offsets} WHERE name = ?`;
-    const [row] = await this.#statements.use((session) =>
-      session.rows('reading the checkpoint', sql, [this.#settings.relay.name]),
-    );
-    const file = (row as Row | undefined)?.['file'];
-    if (typeof file !== 'string') return null;
-    return {
-      serverUuid: String(row['server_uuid']),
-      checkpoint: {
-        position: { file, offset: Number(row['position']) },
-        gtidSet: textOrNull(row['gtid_set']),
-        lastGtid: textOrNull(row['last_gtid']),
-        lastCommitMicros: row['last_commit_us'] === null ? null : Number(row['last_commit_us']),
-      },
-    };
+  saved(): Promise<SavedOffsets | null> {
+    return this.#statements.use((session) => this.#offsets.read(session));
   }
 
-  async saveFirst(leader: Leader, { position, gtidSet }: Checkpoint, serverUuid: string): Promise<void> {
-    const sql = `UPDATE ${this.#offsets} SET server_uuid = ?, file = ?, position = ?, gtid_set = ?, high_file = ?,
-       high_position = ?, updated_at = UTC_TIMESTAMP(6) WHERE name = ? AND epoch = ?`;
-    const { matched } = await this.#statements.use((session) =>
-      session.change('saving the first position', sql, [
-        ...[serverUuid, position.file, position.offset, gtidSet, position.file, position.offset],
-        ...[this.#settings.relay.name, leader.epoch],
-      ]),
-    );
-    if (matched !== 1) throw fault('LEADERSHIP_LOST', 'renew', 'another relay leads');
+  parked(): Promise<readonly ParkedEntry[]> {
+    return this.#statements.use((session) => this.#parked.read(session));
   }
 
-  async flush<C extends Checkpoint>(leader: Leader, request: FlushRequest<C>): Promise<C | null> {
-    return this.#statements.use((session) => {
-      if (leader.lost.aborted) throw fault('LEADERSHIP_LOST', 'renew', 'the leader lock is lost');
-      this.#mustBeKnown(session);
-      return this.#flush.run(session, leader, request);
-    });
+  async begin(leader: Leader, beginning: NewBeginning): Promise<void> {
+    const { parkEverything: reason } = beginning;
+    await this.#write(this.#statements, leader, (session) =>
+      relayTransaction(session, this.#offsets, leader, 'saving where to begin', async () => {
+        await this.#offsets.begin(session, leader, beginning);
+        if (reason !== null) await this.#parked.write(session, { put: [everything(reason)], remove: [] });
+        return true;
+      }),
+    );
+  }
+
+  async leaveHistory(leader: Leader, outbox: number): Promise<number> {
+    const swept = this.#swept[outbox];
+    if (swept === null) return 0;
+    const snapshot = await Session.open(this.#settings.mysql, this.#log);
+    try {
+      await snapshot.endWhenSilentFor(SNAPSHOT_SILENCE_MS);
+      return await this.#write(this.#sweeping, leader, (session) =>
+        leaveHistory(snapshot, session, this.#offsets, leader, swept),
+      );
+    } finally {
+      snapshot.destroy();
+    }
+  }
+
+  flush<C extends Checkpoint>(leader: Leader, request: FlushRequest<C>): Promise<C | null> {
+    return this.#write(this.#statements, leader, (session) => this.#flush.run(session, leader, request));
   }
 
   readRows(outbox: number, ids: readonly RowId[], dueBeforeMs: number): Promise<FoundRows> {
@@ -122,10 +151,102 @@ export class MysqlStore implements Store {
     });
   }
 
+  async barrier(leader: Leader, high: Position | null): Promise<void> {
+    await this.#write(this.#sweeping, leader, (session) =>
+      relayTransaction(session, this.#offsets, leader, 'setting a barrier', async () => {
+        if (high !== null) await this.#offsets.raiseHigh(session, leader, high);
+        return true;
+      }),
+    );
+  }
+
+  fail(leader: Leader, failures: readonly RowFailure[]): Promise<readonly RowFailure[]> {
+    return this.#write(this.#sweeping, leader, (session) =>
+      writeFailures(session, this.#offsets, leader, failures, (outbox) => this.#sweptOf(outbox)),
+    );
+  }
+
+  async logEnd(): Promise<Position | null> {
+    const facts = this.#facts ?? (await this.serverFacts());
+    return this.#read((session) => readLogEnd(session, facts));
+  }
+
+  async dueRows(outbox: number, after: SweepCursor | null, limit: number): Promise<SweepPage> {
+    const swept = this.#swept[outbox];
+    if (swept === null) return { rows: [], next: null };
+    return this.#read((session) => swept.select.dueRows(session, after, limit));
+  }
+
+  async dueIds(
+    outbox: number,
+    after: SweepCursor | null,
+    limit: number,
+    key: Buffer | null,
+  ): Promise<{ ids: readonly RowId[]; next: SweepCursor | null }> {
+    const swept = this.#swept[outbox];
+    if (swept === null) return { ids: [], next: null };
+    return this.#read((session) => swept.select.dueIds(session, after, limit, key));
+  }
+
+  candidates(outbox: number, ids: readonly RowId[]): Promise<readonly Candidate[]> {
+    return this.#read((session) => this.#sweptOf(outbox).select.candidates(session, ids));
+  }
+
+  async nextDueMs(outbox: number): Promise<number | null> {
+    const swept = this.#swept[outbox];
+    return swept === null ? null : this.#read((session) => swept.select.nextDueMs(session));
+  }
+
+  claim(
+    leader: Leader,
+    outbox: number,
+    ids: readonly RowId[],
+  ): Promise<{ claimed: readonly RowId[]; locked: readonly RowId[] }> {
+    return this.#write(this.#sweeping, leader, (session) => this.#sweptOf(outbox).claims.claim(session, leader, ids));
+  }
+
+  claimedRows(leader: Leader, outbox: number, ids: readonly RowId[]): Promise<RowCursor> {
+    return this.#read((session) =>
+      this.#selects[outbox].readWhere(session, ids, this.#sweptOf(outbox).claims.ours(leader)),
+    );
+  }
+
+  writeBack(leader: Leader, outbox: number, outcome: Outcome): Promise<Outcome> {
+    return this.#write(this.#sweeping, leader, (session) =>
+      this.#sweptOf(outbox).claims.writeBack(session, leader, outcome),
+    );
+  }
+
+  releaseClaims(leader: Leader): Promise<number> {
+    return this.#write(this.#sweeping, leader, async (session) => {
+      let released = 0;
+      for (const swept of this.#swept) released += (await swept?.claims.releaseOthers(session, leader)) ?? 0;
+      return released;
+    });
+  }
+
+  isFailed(outbox: number, id: RowId): Promise<boolean> {
+    return this.#read((session) => this.#sweptOf(outbox).select.isFailed(session, id));
+  }
+
   close(): Promise<void> {
-    this.#statements.close();
-    this.#reading.close();
+    for (const slot of [this.#statements, this.#reading, this.#sweeping]) slot.close();
     return Promise.resolve();
+  }
+
+  #read<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    return this.#sweeping.use((session) => {
+      this.#mustBeKnown(session);
+      return work(session);
+    });
+  }
+
+  #write<T>(slot: SessionSlot, leader: Leader, work: (session: Session) => Promise<T>): Promise<T> {
+    return slot.use((session) => {
+      if (leader.lost.aborted) throw fault('LEADERSHIP_LOST', 'renew', 'the leader lock is lost');
+      this.#mustBeKnown(session);
+      return work(session);
+    });
   }
 
   /** The ids in hand are another server's: marking them here would lose this server's rows. */
@@ -133,8 +254,15 @@ export class MysqlStore implements Store {
     if (this.#facts === null || session.serverUuid === this.#facts.serverUuid) return;
     throw fault('MYSQL_FOREIGN_SERVER', 'renew', 'the address answers as another server than at the start');
   }
+
+  #sweptOf(outbox: number): SweptOutbox {
+    const swept = this.#swept[outbox];
+    if (swept !== null) return swept;
+    const { schema, table } = this.#settings.outboxes[outbox];
+    throw fault('INTERNAL', 'halt', `${schema}.${table} has no state of rows that could be written`);
+  }
 }
 
-function textOrNull(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
+function everything(reason: string): ParkedEntry {
+  return { scope: { kind: 'everything' }, partitions: 0, dueInMs: 0, attempts: 0, reason, row: null };
 }

@@ -1,19 +1,8 @@
-import { RelayError } from '../model/fault.ts';
 import { quoteIdentifier, quoteTable } from '../model/identifier.ts';
-import { type RowId, type RowIds, rowIds } from '../model/row-ids.ts';
+import { type RowIds, rowIds } from '../model/row-ids.ts';
 import type { OutboxSettings } from '../model/settings.ts';
-import { IdLiterals, idOf } from './id-literals.ts';
+import { IdLiterals, idOf, statements } from './id-literals.ts';
 import type { Session } from './session.ts';
-
-/** Suspects looked at one by one in a flush: each is a round trip. The rest is looked at in the next flush. */
-const SINGLE_LOOKS = 200;
-/**
- * Ids of one statement. The optimizer's memory for ranges (8 MiB by default) takes some 36,000; beyond, it scans and
- * locks the whole table, index forced or not.
- */
-const STATEMENT_IDS = 10_000;
-/** ER_LOCK_NOWAIT of MySQL; MariaDB answers NOWAIT with 1205. */
-const LOCKED_ERRNOS: readonly unknown[] = [3572, 1205];
 
 /**
  * Marks or deletes rows of one outbox. Always by ranges of the primary key with the index forced: the optimizer
@@ -74,45 +63,4 @@ export class OutboxRetirement {
   async #where(session: Session, ids: RowIds): Promise<string> {
     return `WHERE ${this.#id} IN (${await this.#literals.list(session, ids)}) AND ${this.#stillPending}`;
   }
-
-  /** Locks what nobody holds. A row that is gone counts as free: there is nothing to wait for. */
-  async lockWithoutWaiting(session: Session, ids: RowIds): Promise<{ free: RowIds; locked: RowIds }> {
-    const doing = `looking for held rows of ${this.#table}`;
-    const shown = await this.#literals.shown(session, ids);
-    const select = `SELECT ${shown} AS id, ${this.#stillPending} FROM ${this.#table} FORCE INDEX (PRIMARY) WHERE ${this.#id}`;
-    const free = new Set<RowId>();
-    for (const some of statements(ids)) {
-      const list = await this.#literals.list(session, some);
-      const got = await session.rows(doing, `${select} IN (${list}) FOR UPDATE SKIP LOCKED`);
-      for (const row of got) free.add(idOf(row['id'], ids));
-    }
-    const locked: RowId[] = [];
-    let looks = 0;
-    // SKIP LOCKED does not tell held from gone: the few that it left out are asked for one by one.
-    for (const id of ids) {
-      if (free.has(id)) continue;
-      const one = await this.#literals.list(session, rowIds([id]));
-      if (looks++ < SINGLE_LOOKS && (await this.#isFree(session, doing, `${select} = ${one} FOR UPDATE NOWAIT`))) {
-        free.add(id);
-      } else {
-        locked.push(id);
-      }
-    }
-    return { free: rowIds([...free]), locked: rowIds(locked) };
-  }
-
-  async #isFree(session: Session, doing: string, sql: string): Promise<boolean> {
-    try {
-      await session.rows(doing, sql);
-      return true;
-    } catch (error) {
-      const cause = error instanceof RelayError ? (error.fault.cause as { errno?: unknown }) : {};
-      if (LOCKED_ERRNOS.includes(cause.errno)) return false;
-      throw error;
-    }
-  }
-}
-
-function* statements(ids: RowIds): Iterable<RowIds> {
-  for (let at = 0; at < ids.length; at += STATEMENT_IDS) yield ids.subarray(at, at + STATEMENT_IDS);
 }

@@ -1,5 +1,5 @@
 import { fault } from '../model/fault.ts';
-import type { Checkpoint } from '../model/position.ts';
+import type { Checkpoint, Position } from '../model/position.ts';
 import type { ServerFacts } from '../model/store.ts';
 import type { Row, Session } from './session.ts';
 
@@ -19,13 +19,23 @@ export async function readHead(session: Session, facts: ServerFacts): Promise<Ch
   if (status === undefined) {
     throw fault('BINLOG_DISABLED', 'halt', 'the server writes no binlog (log_bin is off): there is nothing to tail');
   }
-  const position = { file: String(status['File']), offset: Number(status['Position']) };
+  const position = positionIn(status);
   return {
     position,
     gtidSet: facts.gtidMode ? await gtidSetAt(session, facts, status, position) : null,
     lastGtid: null,
     lastCommitMicros: null,
   };
+}
+
+/** The same without GTIDs; null where the server writes no binlog. */
+export async function readLogEnd(session: Session, facts: ServerFacts): Promise<Position | null> {
+  const status = await logStatus(session, facts);
+  return status === undefined ? null : positionIn(status);
+}
+
+function positionIn(status: Row): Position {
+  return { file: String(status['File']), offset: Number(status['Position']) };
 }
 
 /** `SHOW MASTER STATUS` is gone from MySQL 8.4 on; its successor came with 8.2. */
@@ -36,12 +46,7 @@ async function logStatus(session: Session, facts: ServerFacts): Promise<Row | un
   return (await session.rows('asking for the binlog head', sql)).at(0);
 }
 
-async function gtidSetAt(
-  session: Session,
-  facts: ServerFacts,
-  status: Row,
-  position: { file: string; offset: number },
-): Promise<string> {
+async function gtidSetAt(session: Session, facts: ServerFacts, status: Row, position: Position): Promise<string> {
   if (facts.flavour === 'mysql') return String(status['Executed_Gtid_Set']).replaceAll(/\s/g, '');
   const sql = 'SELECT BINLOG_GTID_POS(?, ?) AS gtid';
   const [row] = await session.rows('asking for the GTID position', sql, [position.file, position.offset]);

@@ -11,27 +11,38 @@ export interface SessionSlotOptions {
   readonly takeOverMs: number;
 }
 
-/** One session, made when it is needed, and again when it has died. */
+/**
+ * One session, made when it is needed, and again when it has died. One piece of work at a time, in the order asked for:
+ * the statements of two must not fall into one transaction.
+ */
 export class SessionSlot {
   readonly #options: SessionSlotOptions;
   #session: Session | null = null;
-  #uses = 0;
+  #waiting = 0;
+  /** Settles with the last piece of work; never rejects. */
+  #last: Promise<unknown> = Promise.resolve();
   #cancelClosing: (() => void) | null = null;
 
   constructor(options: SessionSlotOptions) {
     this.#options = options;
   }
 
-  async use<T>(work: (session: Session) => T | Promise<T>): Promise<T> {
+  use<T>(work: (session: Session) => T | Promise<T>): Promise<T> {
     this.#cancelClosing?.();
-    this.#uses++;
+    this.#waiting++;
+    const turn = this.#last.then(() => this.#run(work));
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #run<T>(work: (session: Session) => T | Promise<T>): Promise<T> {
     try {
       return await work(await this.#open());
     } finally {
-      this.#uses--;
+      this.#waiting--;
       // We close it before the server does: that would come with an error that nobody has asked for.
       const idleMs = this.#options.takeOverMs / 2;
-      if (this.#uses === 0) this.#cancelClosing = this.#options.clock.after(idleMs, () => this.#session?.destroy());
+      if (this.#waiting === 0) this.#cancelClosing = this.#options.clock.after(idleMs, () => this.#session?.destroy());
     }
   }
 
@@ -46,18 +57,10 @@ export class SessionSlot {
   }
 
   async #open(): Promise<Session> {
-    const current = this.#usable();
-    if (current !== null) return current;
+    if (this.#session?.isUsable === true) return this.#session;
     const opened = await Session.open(this.#options.mysql, this.#options.log);
     await opened.endWhenSilentFor(this.#options.takeOverMs);
-    // Somebody else may have been as quick: one connection is enough.
-    const meanwhile = this.#usable();
-    if (meanwhile === null) this.#session = opened;
-    else opened.destroy();
-    return meanwhile ?? opened;
-  }
-
-  #usable(): Session | null {
-    return this.#session?.isUsable === true ? this.#session : null;
+    this.#session = opened;
+    return opened;
   }
 }

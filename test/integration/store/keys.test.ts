@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { ByteIds } from '../../../src/model/row-ids.ts';
 import { OutboxRetirement } from '../../../src/store/outbox-retirement.ts';
+import { RowLocks } from '../../../src/store/row-locks.ts';
 import { Session } from '../../../src/store/session.ts';
 import { silent, StoreBed } from './store-bed.ts';
 
@@ -43,6 +44,7 @@ test.for(TYPES.flatMap(([type, id]) => (['mark', 'delete'] as const).map((retire
     try {
       const plans: unknown[] = [];
       const retirement = new OutboxRetirement({ ...settings.outboxes[0], table: 'keyed' });
+      const locks = new RowLocks({ ...settings.outboxes[0], table: 'keyed' });
       const watched = explaining(session, plans);
 
       const application = await bed.connect();
@@ -50,9 +52,9 @@ test.for(TYPES.flatMap(([type, id]) => (['mark', 'delete'] as const).map((retire
       await application.beginTransaction();
       await application.query('UPDATE keyed SET n = n WHERE n = 3');
       await session.change('testing', 'START TRANSACTION');
-      const looked = await retirement.lockWithoutWaiting(watched, ByteIds.fromHex([...ids, '6e6f6e65']));
+      const looked = await locks.take(watched, ByteIds.fromHex([...ids, '6e6f6e65']));
       await session.change('testing', 'ROLLBACK');
-      expect([...looked.locked]).toEqual([ids[2]]);
+      expect([...looked.held]).toEqual([ids[2]]);
       expect([...looked.free].sort()).toEqual([...ids.filter((_, n) => n !== 2), '6e6f6e65'].sort());
       await application.rollback();
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { OutboxRetirement } from '../../../src/store/outbox-retirement.ts';
+import { RowLocks } from '../../../src/store/row-locks.ts';
 import { Session } from '../../../src/store/session.ts';
 import { flushOf, silent, StoreBed } from './store-bed.ts';
 
@@ -29,10 +30,11 @@ test.for(modes.flatMap((retire) => sizes.map((size) => ({ retire, ...size }))))(
     try {
       const plans: Plan[] = [];
       const retirement = new OutboxRetirement(settings.outboxes[0]);
+      const locks = new RowLocks(settings.outboxes[0]);
       // One is not there: what comes after "fewer than named" is looked at too.
       const list = BigUint64Array.from([...ids.slice(0, named - 1), ids[0] + 2n ** 40n]);
       await session.change('testing', 'START TRANSACTION');
-      await retirement.lockWithoutWaiting(explaining(session, plans), list);
+      await locks.take(explaining(session, plans), list);
       await retirement.retire(explaining(session, plans), list);
       await session.change('testing', 'ROLLBACK');
       expect(plans.length).toBeGreaterThanOrEqual(3);

@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/model/clock.ts';
 import type { Log } from '../../../src/model/log.ts';
 import type { Checkpoint } from '../../../src/model/position.ts';
 import type { Retire, Settings } from '../../../src/model/settings.ts';
-import type { Leader, RetireRows } from '../../../src/model/store.ts';
+import type { Leader, ParkedChanges, RetireRows } from '../../../src/model/store.ts';
 import { outboxMigrations, relayMigrations } from '../../../src/store/migrations.ts';
 import { MysqlStore } from '../../../src/store/mysql-store.ts';
 import { type MysqlPlace, type TestBed, testBed } from '../../stack/test-bed.ts';
@@ -158,6 +158,7 @@ export function flushOf(ids: readonly bigint[], at: number, suspects: readonly b
       return checkpointAt(stillHeld.length === 0 ? at : at - 100);
     },
     high: { file: 'binlog.000001', offset: at },
+    parked: (): ParkedChanges | null => null,
   };
 }
 
