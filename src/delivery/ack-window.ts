@@ -72,6 +72,10 @@ export class AckWindow {
     this.#open.count(transaction, -1);
   }
 
+  isSettled(transaction: number): boolean {
+    return this.#open.counted(transaction) === 0;
+  }
+
   settle(transaction: number, rows: number): void {
     this.#open.count(transaction, -rows);
   }

@@ -49,6 +49,11 @@ export class TransactionRing {
     if (by > 0 && number < this.#settled) this.#settled = number;
   }
 
+  /** Rows of an open transaction that are not settled. */
+  counted(number: number): number {
+    return this.#unsettled[number & (this.#capacity - 1)];
+  }
+
   /** The first transaction that has something unsettled: all before it are settled. */
   settledThrough(): number {
     let at = this.#settled;

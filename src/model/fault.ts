@@ -32,7 +32,6 @@ export type FaultCode =
   | 'MYSQL_FOREIGN_SERVER'
   // first start
   | 'START_NOT_CHOSEN'
-  | 'START_PENDING_UNSUPPORTED'
   // leadership
   | 'LEADERSHIP_LOST'
   | 'LEADERSHIP_HELD'

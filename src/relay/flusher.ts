@@ -1,14 +1,16 @@
 import type { AckWindow } from '../delivery/ack-window.ts';
 import { backOffMs } from '../delivery/back-off.ts';
-import { AckedRows } from '../delivery/acked-rows.ts';
+import { AckedRows, type BatchPart } from '../delivery/acked-rows.ts';
 import type { Batch } from '../delivery/batch.ts';
 import type { SpareBatches } from '../delivery/lane.ts';
 import { type HeldRow, RetirePlan, settleRuns } from '../delivery/retire-plan.ts';
+import type { Scopes } from '../delivery/scopes.ts';
 import { type Clock, pause } from '../model/clock.ts';
 import { type Fault, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import type { Position } from '../model/position.ts';
-import type { Leader, Store } from '../model/store.ts';
+import type { RowId } from '../model/row-ids.ts';
+import type { Leader, RowFailure, Store } from '../model/store.ts';
 
 const BACK_OFF = { baseMs: 100, capMs: 5_000 };
 /** Acknowledged rows not yet flushed: at this many flushes' worth the source waits. Bounds the repeats of a crash. */
@@ -26,8 +28,9 @@ export interface FlusherDeps {
   readonly retires: readonly boolean[];
   /** Batch objects that are done with go here. */
   readonly spare: SpareBatches;
-  /** Furthest position routed. */
+  /** Furthest position routed, or head of a pass of the sweep. */
   readonly high: () => Position;
+  readonly scopes: Scopes;
   readonly onFault: (fault: Fault) => void;
 }
 
@@ -39,8 +42,13 @@ export class Flusher {
   readonly #deps: FlusherDeps;
   readonly #acked = new AckedRows();
   /** Of the flush under way. */
+  #parts: readonly BatchPart[] = [];
   #flushingRows = 0;
   #held: readonly HeldRow[] = [];
+  /** Rows that could not be delivered and whose table does not say so yet; those with a transaction hold it open. */
+  #failures: { readonly failure: RowFailure; readonly transaction: number | null }[] = [];
+  /** Failures that could not be written: the application holds their rows. */
+  #failuresHeld = 0;
   #cancelTimer: (() => void) | null = null;
   #flushing = false;
   #stopped = false;
@@ -52,7 +60,7 @@ export class Flusher {
 
   /** True when so much is acknowledged and not flushed that no more should be read. */
   get isBehind(): boolean {
-    return this.#acked.rows + this.#flushingRows >= this.#deps.flushRows * BACKLOG_FLUSHES;
+    return this.#acked.count + this.#flushingRows >= this.#deps.flushRows * BACKLOG_FLUSHES;
   }
 
   add(batch: Batch): void {
@@ -65,10 +73,27 @@ export class Flusher {
     this.wake();
   }
 
+  /** A row that could not be delivered. `transaction`: its window's, where the row is not settled there yet. */
+  fail(failure: RowFailure, transaction: number | null): void {
+    this.#failures.push({ failure, transaction });
+    this.wake();
+  }
+
+  /** Takes out of `wanted` what is settled and not yet in the table: by outbox, ids. */
+  dropInHand(wanted: Map<number, Set<RowId>>): void {
+    const drop = ({ outbox, id }: { readonly outbox: number; readonly id: RowId }) => wanted.get(outbox)?.delete(id);
+    for (const row of this.#acked.rows()) drop(row);
+    for (const { batch, firstRun, endRun, firstRow } of this.#parts) {
+      for (const row of batch.rows(firstRun, endRun, firstRow)) drop(row);
+    }
+    for (const row of this.#held) drop(row);
+    for (const { failure } of this.#failures) drop(failure);
+  }
+
   /** Something may be worth a flush: acknowledged rows, or a boundary. */
   wake(): void {
     if (this.#stopped || this.#flushing) return;
-    if (this.#acked.rows >= this.#deps.flushRows) this.#start();
+    if (this.#acked.count >= this.#deps.flushRows) this.#start();
     else this.#cancelTimer ??= this.#deps.clock.after(this.#deps.flushMs, () => this.#start());
   }
 
@@ -80,7 +105,7 @@ export class Flusher {
 
   /** Flushes what is acknowledged, then stops for good. Rows that the application holds are left for the next start. */
   async finish(): Promise<void> {
-    while (!this.#stopped && (this.#flushing || this.#acked.rows > 0 || this.#deps.window.committable() !== null)) {
+    while (!this.#stopped && (this.#flushing || this.#hasNews)) {
       const done = this.flushed();
       if (!this.#flushing) this.#start();
       await done;
@@ -92,6 +117,16 @@ export class Flusher {
     this.#stopped = true;
     this.#cancelTimer?.();
     this.#wakeWaiting();
+  }
+
+  /** Something is to be written that nobody is known to stand in the way of. */
+  get #hasNews(): boolean {
+    return (
+      this.#acked.count > 0 ||
+      this.#failures.length > this.#failuresHeld ||
+      this.#deps.scopes.hasChanges ||
+      this.#deps.window.committable() !== null
+    );
   }
 
   #mustRetire(batch: Batch): boolean {
@@ -107,7 +142,7 @@ export class Flusher {
       () => {
         this.#flushing = false;
         this.#wakeWaiting();
-        if (this.#acked.rows > 0 || this.#held.length > 0 || this.#deps.window.committable() !== null) this.wake();
+        if (this.#hasNews || this.#held.length > 0 || this.#failures.length > 0) this.wake();
       },
       (error: unknown) => {
         this.stop();
@@ -121,29 +156,61 @@ export class Flusher {
   }
 
   async #flush(): Promise<void> {
-    const { store, leader, window, clock, log, spare } = this.#deps;
-    if (this.#acked.rows === 0 && this.#held.length === 0 && window.committable() === null) return;
-    const parts = this.#acked.take(this.#deps.flushRows);
+    const { window, spare } = this.#deps;
+    if (this.#failures.length > 0) await this.#again('row-failures', () => this.#writeFailures());
+    if (!this.#hasNews && this.#held.length === 0) return;
+    const parts = (this.#parts = this.#acked.take(this.#deps.flushRows));
     this.#flushingRows = parts.reduce((sum, { rows }) => sum + rows, 0);
     const plan = new RetirePlan(window, parts, this.#held, this.#deps.retires);
+    await this.#again('flush', () => this.#writePlan(plan));
+    this.#reportHeld(plan.stillHeld);
+    this.#parts = [];
+    this.#flushingRows = 0;
+    for (const { batch, isLast } of parts) if (isLast) spare.push(batch);
+  }
+
+  async #writePlan(plan: RetirePlan): Promise<void> {
+    const { store, leader, window, scopes, clock } = this.#deps;
+    let parked: ReturnType<Scopes['changes']> = null;
+    const saved = await store.flush(leader, {
+      retire: plan.fresh,
+      suspects: plan.suspects,
+      checkpoint: (stillHeld) => plan.fit(stillHeld),
+      high: this.#deps.high(),
+      parked: () => (parked = scopes.changes(clock.nowMs()))?.changes ?? null,
+    });
+    if (saved !== null) window.committed(saved);
+    (parked as ReturnType<Scopes['changes']>)?.written();
+  }
+
+  async #writeFailures(): Promise<void> {
+    const { store, leader, window } = this.#deps;
+    const taken = this.#failures;
+    const held = new Set(
+      await store.fail(
+        leader,
+        taken.map(({ failure }) => failure),
+      ),
+    );
+    for (const { failure, transaction } of taken) {
+      if (transaction !== null && !held.has(failure)) window.settle(transaction, 1);
+    }
+    this.#failures = this.#failures.filter((entry) => !taken.includes(entry) || held.has(entry.failure));
+    this.#failuresHeld = held.size;
+  }
+
+  /** Tries for as long as it may pass. */
+  async #again(doing: string, work: () => Promise<void>): Promise<void> {
+    const { leader, clock, log } = this.#deps;
     for (let tries = 1; ; tries++) {
       try {
-        const saved = await store.flush(leader, {
-          retire: plan.fresh,
-          suspects: plan.suspects,
-          checkpoint: (stillHeld) => plan.fit(stillHeld),
-          high: this.#deps.high(),
-        });
-        if (saved !== null) window.committed(saved);
-        this.#reportHeld(plan.stillHeld);
-        this.#flushingRows = 0;
-        for (const { batch, isLast } of parts) if (isLast) spare.push(batch);
-        if (tries > 1) log.info('flush-recovered', { tries });
+        await work();
+        if (tries > 1) log.info(`${doing}-recovered`, { tries });
         return;
       } catch (error) {
         const mayPass = error instanceof RelayError && error.fault.disposition === 'retry';
         if (!mayPass || leader.lost.aborted || this.#stopped) throw error;
-        if (tries === 1) log.warn('flush-failed', { code: error.fault.code, detail: error.fault.detail });
+        if (tries === 1) log.warn(`${doing}-failed`, { code: error.fault.code, detail: error.fault.detail });
         await pause(clock, backOffMs(BACK_OFF, tries, Math.random()), leader.lost);
       }
     }

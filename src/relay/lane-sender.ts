@@ -1,18 +1,26 @@
 import { backOffMs } from '../delivery/back-off.ts';
-import type { Batch } from '../delivery/batch.ts';
+import { BatchRecords } from '../delivery/batch-records.ts';
+import { recordKeyText } from '../delivery/row-key.ts';
 import type { Lane } from '../delivery/lane.ts';
-import { compressRecords, sealBatch } from '../encoding/record-batch.ts';
+import { BATCH_HEADER_BYTES, compressRecords, sealBatch } from '../encoding/record-batch.ts';
 import { type Clock, pause } from '../model/clock.ts';
 import { type Fault, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
-import type { ProducerIdentity, Publisher, SealedBatch } from '../model/publisher.ts';
+import type { Scope } from '../model/parked.ts';
+import type { ProducerIdentity, Publisher, SealedBatch, SendOutcome } from '../model/publisher.ts';
 import type { Compression } from '../model/settings.ts';
+import type { RowId } from '../model/row-ids.ts';
 import type { Leader } from '../model/store.ts';
+import type { Parking } from './parking.ts';
+import type { RowVerdicts, Verdict } from './row-verdicts.ts';
+import type { Settlement } from './settlement.ts';
 
 /** A lane that cannot deliver tries again after these; a leader election mostly takes less than a second. */
 const BACK_OFF = { baseMs: 50, capMs: 2_000 };
 /** How often a lane looks again whether it may send. */
 const LEADERSHIP_POLL_MS = 20;
+/** A leader election mostly takes less: so long every lane is tried before it is parked. */
+const ELECTION_MS = 1_000;
 /** Sequence numbers are renewed long before they wrap. */
 const LAST_SEQUENCE = 2 ** 31 - 1_000_000;
 
@@ -22,21 +30,41 @@ export interface LaneSenderDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly compression: Compression;
-  /** The batch is in its topic. */
-  readonly onAcked: (batch: Batch) => void;
-  /** A fault that no repetition can mend. The lane stands still. */
+  /** A lane that has not delivered for so long is parked. */
+  readonly laneStallMs: number;
+  /** A lane that cannot deliver and holds more than this is parked at once. */
+  readonly maxStuckBytes: number;
+  readonly settlement: Settlement;
+  readonly parking: Parking;
+  readonly verdicts: RowVerdicts;
+  /** A fault that nothing here can mend. The lane stands still. */
   readonly onFault: (fault: Fault) => void;
+}
+
+/** What is known of the batch that a lane is sending. */
+interface Effort {
+  /** How many of its records are sent together: fewer and fewer of a batch that is refused. */
+  part: number;
+  sealed: SealedBatch | null;
+  tries: number;
+  /** Since when it has not been delivered; null: not tried yet, or refused for what it is. */
+  heldSince: number | null;
+  /** Some try may have been appended: under other bytes its sequence number must not be used again. */
+  isUncertain: boolean;
 }
 
 /**
  * Sends what lanes hold, each lane one batch at a time. An ambiguous failure is answered by the identical bytes; a
- * named refusal that may pass, by the same batch after a back-off.
+ * named refusal that may pass, by the same batch after a back-off; a refusal of the batch for what is in it, by ever
+ * smaller fronts of it, down to the row. A lane that cannot deliver is parked and leaves memory.
  */
 export class LaneSender {
   readonly #deps: LaneSenderDeps;
   readonly #stop = new AbortController();
   /** The identity that lanes begin with; a lane that must renew takes a new one and leaves it here for others. */
   #producer: Promise<ProducerIdentity> | null = null;
+  /** They gave an uncertain batch up: a broker could take their next one for it (M8). */
+  readonly #mustRenew = new Set<Lane>();
   #busy = 0;
   #idle: (() => void)[] = [];
 
@@ -47,10 +75,9 @@ export class LaneSender {
   /** Starts the lane when it is idle and has something. */
   kick(lane: Lane): void {
     if (this.#stop.signal.aborted) return;
-    const batch = lane.next();
-    if (batch === null) return;
+    if (lane.next() === null) return;
     this.#busy++;
-    void this.#run(lane, batch);
+    void this.#run(lane);
   }
 
   /** Resolves when no lane has a batch on its way. */
@@ -63,12 +90,11 @@ export class LaneSender {
     this.#stop.abort();
   }
 
-  async #run(lane: Lane, first: Batch): Promise<void> {
+  async #run(lane: Lane): Promise<void> {
     try {
-      for (let batch: Batch | null = first; batch !== null; batch = this.#stop.signal.aborted ? null : lane.next()) {
-        if (!(await this.#deliver(lane, batch))) return;
-        this.#deps.onAcked(lane.acked());
-      }
+      do {
+        if (!(await this.#deliver(lane))) return;
+      } while (!this.#stop.signal.aborted && lane.next() !== null);
     } catch (error) {
       this.#deps.onFault(
         error instanceof RelayError
@@ -83,41 +109,126 @@ export class LaneSender {
     }
   }
 
-  /** True when the batch is in its topic; false when the lane must stand still. */
-  async #deliver(lane: Lane, batch: Batch): Promise<boolean> {
-    const { publisher, log } = this.#deps;
-    const place = { topic: lane.topic, partition: lane.partition };
-    let sealed: SealedBatch | null = null;
-    let heldSince: number | null = null;
-    for (let tries = 1; ; tries++) {
+  /** True when the batch that the lane is sending is settled; false when the lane must stand still. */
+  async #deliver(lane: Lane): Promise<boolean> {
+    const { publisher, leader, settlement } = this.#deps;
+    const effort: Effort = {
+      ...{ part: lane.sending!.records, sealed: null, tries: 0, heldSince: null, isUncertain: false },
+    };
+    while (lane.sending !== null) {
       if (!(await this.#maySend())) return false;
-      sealed ??= await this.#seal(lane, batch);
-      if (!this.#deps.leader.maySend()) continue;
-      const outcome = await publisher.send(sealed);
+      effort.sealed ??= await this.#seal(lane, effort.part);
+      if (!leader.maySend()) continue;
+      effort.tries++;
+      const outcome = await publisher.send(effort.sealed);
       if (outcome.as === 'acked') {
-        if (heldSince !== null) {
-          log.info('lane-flowing', { ...place, heldMs: Math.round(this.#deps.clock.nowMs() - heldSince), tries });
-        }
-        return true;
+        this.#reportFlowing(lane, effort);
+        const whole = effort.part >= lane.sending.records;
+        settlement.acked(whole ? lane.acked() : lane.ackedFront(effort.part));
+        if (!whole) begin(effort, Math.min(effort.part * 2, lane.sending.records));
+        continue;
       }
       if (this.#stop.signal.aborted) return false;
-      const { fault } = outcome;
-      const uncertain = outcome.as === 'uncertain';
-      if (!uncertain && fault.disposition !== 'retry' && fault.disposition !== 'renew') {
-        this.#deps.onFault({ ...fault, detail: `${fault.detail} (topic ${lane.topic}, partition ${lane.partition})` });
-        return false;
-      }
-      if (heldSince === null) {
-        heldSince = this.#deps.clock.nowMs();
-        log.warn('lane-held', { ...place, code: fault.code, detail: fault.detail, records: batch.records, uncertain });
-      }
-      if (fault.disposition === 'renew') {
-        // A refused batch was not appended; an uncertain one may be there twice after this: a fault, and seen as one.
-        await this.#renew(lane);
-        sealed = null;
-      }
-      await pause(this.#deps.clock, backOffMs(BACK_OFF, tries, Math.random()), this.#stop.signal);
+      const goesOn =
+        outcome.as === 'refused' && outcome.fault.disposition === 'reject' && !this.#deps.parking.isKept(lane)
+          ? await this.#refused(lane, effort, outcome.fault)
+          : await this.#failed(lane, effort, outcome);
+      if (!goesOn) return false;
     }
+    return true;
+  }
+
+  /** The broker appended nothing and says that it is the batch: what of it can be delivered is, row by row if need be. */
+  async #refused(lane: Lane, effort: Effort, fault: Fault): Promise<boolean> {
+    if (effort.isUncertain) await this.#renew(lane);
+    if (effort.part > 1) {
+      begin(effort, Math.floor(effort.part / 2));
+      return true;
+    }
+    const { settlement, verdicts } = this.#deps;
+    const batch = lane.sending!;
+    const place = { buffer: batch.buffer!, start: BATCH_HEADER_BYTES, end: batch.front(1) };
+    const record = new BatchRecords(batch, place.buffer, place.end);
+    record.next();
+    const { outbox, id } = record;
+    const key = Buffer.from(recordKeyText(record), 'latin1');
+    const verdict = await verdicts.ofRecord(lane, outbox, id, settlement.attemptsOf(batch, outbox, id), fault, place);
+    if (this.#stop.signal.aborted) return false;
+    const refused = lane.dropSending((record) => record.index === 0)!;
+    if (verdict.park !== null) this.#parkPair(lane, key, { outbox, id }, verdict);
+    settlement.failed(refused, verdict.failure);
+    begin(effort, 1);
+    return true;
+  }
+
+  /** The pair waits: its later rows must not pass the one that could not be delivered. */
+  #parkPair(lane: Lane, key: Buffer, row: { outbox: number; id: RowId }, { park, reason }: Verdict): void {
+    const { parking, settlement } = this.#deps;
+    const scope = { kind: 'pair', topic: lane.topic, partition: lane.partition, key } as const;
+    const why = { reason, row, ...(park === 'until somebody acts' ? { dueInMs: null } : {}) };
+    const parked = parking.park(scope, why);
+    const siblings = lane.sending === null ? null : lane.dropSending((record) => parking.covers(parked, lane, record));
+    if (siblings !== null) settlement.left(siblings);
+  }
+
+  /** Nothing of the batch is known to be at fault. */
+  async #failed(lane: Lane, effort: Effort, outcome: SendOutcome & { fault: Fault }): Promise<boolean> {
+    const { parking, clock, log } = this.#deps;
+    const { fault } = outcome;
+    const place = { topic: lane.topic, partition: lane.partition };
+    const isUncertain = outcome.as === 'uncertain';
+    if (isUncertain) effort.isUncertain = true;
+    const mayPass = isUncertain || fault.disposition === 'retry' || fault.disposition === 'renew';
+    if (!mayPass) {
+      if (fault.disposition === 'park' && !parking.isKept(lane)) {
+        this.#giveUp(lane, effort, { kind: 'topic', topic: lane.topic }, fault);
+      } else {
+        this.#deps.onFault({ ...fault, detail: `${fault.detail} (topic ${lane.topic}, partition ${lane.partition})` });
+      }
+      return false;
+    }
+    if (effort.heldSince === null) {
+      effort.heldSince = clock.nowMs();
+      const { records } = lane.sending!;
+      log.warn('lane-held', { ...place, code: fault.code, detail: fault.detail, records, uncertain: isUncertain });
+    }
+    if (this.#isStuck(lane, effort)) {
+      this.#giveUp(lane, effort, { kind: 'topic-partition', ...place }, fault);
+      return false;
+    }
+    if (fault.disposition === 'renew') {
+      // A refused batch was not appended; an uncertain one may be there twice after this: a fault, and seen as one.
+      await this.#renew(lane);
+      effort.sealed = null;
+      effort.isUncertain = false;
+    }
+    await pause(clock, backOffMs(BACK_OFF, effort.tries, Math.random()), this.#stop.signal);
+    return true;
+  }
+
+  #isStuck(lane: Lane, effort: Effort): boolean {
+    const { parking, clock, laneStallMs, maxStuckBytes } = this.#deps;
+    if (parking.isKept(lane)) return false;
+    const heldMs = clock.nowMs() - effort.heldSince!;
+    if (heldMs >= laneStallMs) return true;
+    if (heldMs < ELECTION_MS) return false;
+    // The sweep has other scopes to serve than the one whose rows these are.
+    return lane.bytes > maxStuckBytes || lane.sending!.isSwept;
+  }
+
+  /** The lane leaves memory: its rows are the sweep's from now on. */
+  #giveUp(lane: Lane, effort: Effort, scope: Scope, fault: Fault): void {
+    const { parking, settlement } = this.#deps;
+    if (effort.isUncertain) this.#mustRenew.add(lane);
+    const batches = lane.takeAll();
+    parking.park(scope, { reason: fault.code, partitions: parking.partitionsOf(lane) });
+    for (const batch of batches) settlement.left(batch);
+  }
+
+  #reportFlowing(lane: Lane, { heldSince, tries }: Effort): void {
+    if (heldSince === null) return;
+    const heldMs = Math.round(this.#deps.clock.nowMs() - heldSince);
+    this.#deps.log.info('lane-flowing', { topic: lane.topic, partition: lane.partition, heldMs, tries });
   }
 
   async #maySend(): Promise<boolean> {
@@ -127,17 +238,20 @@ export class LaneSender {
     return !this.#stop.signal.aborted;
   }
 
-  async #seal(lane: Lane, batch: Batch): Promise<SealedBatch> {
+  /** The first `records` of what the lane is sending. */
+  async #seal(lane: Lane, records: number): Promise<SealedBatch> {
     if (lane.producer === null) lane.renew(await (this.#producer ??= this.#newProducer()));
-    else if (lane.nextSequence > LAST_SEQUENCE) await this.#renew(lane);
+    else if (lane.nextSequence > LAST_SEQUENCE || this.#mustRenew.has(lane)) await this.#renew(lane);
     const { compression } = this.#deps;
+    const batch = lane.sending!;
+    const frontBytes = batch.front(records);
     const buffer =
-      compression === 'none' ? batch.buffer! : await compressRecords(batch.buffer!, batch.endBytes, compression);
-    const endBytes = compression === 'none' ? batch.endBytes : buffer.length;
+      compression === 'none' ? batch.buffer! : await compressRecords(batch.buffer!, frontBytes, compression);
+    const endBytes = compression === 'none' ? frontBytes : buffer.length;
     sealBatch(buffer, endBytes, {
-      records: batch.records,
+      records,
       baseTimestampMs: batch.baseTimestampMs,
-      maxTimestampMs: batch.maxTimestampMs,
+      maxTimestampMs: batch.maxTimestampMsOf(records),
       producer: lane.producer!,
       baseSequence: lane.nextSequence,
       compression,
@@ -146,13 +260,14 @@ export class LaneSender {
       topic: lane.topic,
       partition: lane.partition,
       bytes: buffer.subarray(0, endBytes),
-      records: batch.records,
+      records,
     };
   }
 
   async #renew(lane: Lane): Promise<void> {
     this.#producer = this.#newProducer();
     lane.renew(await this.#producer);
+    this.#mustRenew.delete(lane);
     this.#deps.log.warn('producer-renewed', { topic: lane.topic, partition: lane.partition });
   }
 
@@ -168,4 +283,13 @@ export class LaneSender {
       }
     }
   }
+}
+
+/** Anew with so many records together: something of the batch was settled, or refused. */
+function begin(effort: Effort, part: number): void {
+  effort.part = part;
+  effort.sealed = null;
+  effort.tries = 0;
+  effort.heldSince = null;
+  effort.isUncertain = false;
 }

@@ -40,9 +40,12 @@ export async function runRelay(deps: RelayDeps, stop: AbortSignal): Promise<Faul
     state = next;
   };
   stop.addEventListener('abort', () => enter('stopping'), { once: true });
+  /** Why the saved checkpoint is of no use; told by the term that found out. */
+  let unusable: Fault | null = null;
   for (let tries = 1; ; tries++) {
     try {
-      const end = await term(deps, stop, enter);
+      const end = await term(deps, stop, enter, unusable);
+      unusable = end.as === 'again' ? end.unusable : null;
       if (end.as === 'stopped') {
         enter('stopped');
         return null;
@@ -51,7 +54,8 @@ export async function runRelay(deps: RelayDeps, stop: AbortSignal): Promise<Faul
         enter('halted', { code: end.fault.code });
         return end.fault;
       }
-      log.warn('leadership-lost');
+      if (end.as === 'again') log.warn('term-ended', { code: end.fault.code, detail: end.fault.detail });
+      else log.warn('leadership-lost');
       tries = 0;
       await pause(clock, BACK_OFF.baseMs, stop);
     } catch (error) {
@@ -77,6 +81,7 @@ async function term(
   deps: RelayDeps,
   stop: AbortSignal,
   enter: (next: RelayState, fields?: Record<string, unknown>) => void,
+  unusable: Fault | null,
 ): Promise<TermEnd> {
   const { store, publisher, settings, log } = deps;
   if (stop.aborted) return { as: 'stopped' };
@@ -84,9 +89,9 @@ async function term(
   try {
     enter('leading', { epoch: leader.epoch });
     const [facts] = await Promise.all([store.serverFacts(), publisher.connect(stop)]);
-    const from = await startPosition(store, leader, facts, settings, log);
+    const start = await startPosition({ store, leader, facts, settings, log }, unusable);
     enter('flowing', { server: facts.serverUuid, version: facts.version });
-    return await new Term(deps, leader, facts, from).run(stop);
+    return await new Term(deps, leader, facts, start).run(stop);
   } finally {
     await leader.release();
   }

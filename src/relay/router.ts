@@ -1,45 +1,53 @@
 import type { AckWindow } from '../delivery/ack-window.ts';
-import { backOffMs } from '../delivery/back-off.ts';
 import type { BufferPool } from '../delivery/buffer-pool.ts';
-import { Lane, type SpareBatches } from '../delivery/lane.ts';
-import { TopicIndex, TopicLanes } from '../delivery/topic-lanes.ts';
+import type { Lane } from '../delivery/lane.ts';
+import { scopeKeyText } from '../delivery/row-key.ts';
+import { TopicLanes } from '../delivery/topic-lanes.ts';
 import { type Clock, pause } from '../model/clock.ts';
-import { fault, RelayError } from '../model/fault.ts';
+import { type Fault, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
-import type { Checkpoint } from '../model/position.ts';
-import type { Publisher } from '../model/publisher.ts';
-import { type Field, Form } from '../model/row.ts';
-import type { RowCursor } from '../model/row.ts';
+import { type Checkpoint, comparePositions, formatPosition, type Position } from '../model/position.ts';
+import { Form, type OutboxRow, type RowCursor } from '../model/row.ts';
 import type { Transaction, TransactionGroup } from '../model/source.ts';
 import type { Flusher } from './flusher.ts';
 import type { LaneSender } from './lane-sender.ts';
-import { type RowCompletion, takeRun } from './row-completion.ts';
+import type { Parking } from './parking.ts';
+import { idOf, type RowCompletion, takeRun } from './row-completion.ts';
+import type { RowVerdicts } from './row-verdicts.ts';
+import type { Topics } from './topics.ts';
 
-const TOPIC_BACK_OFF = { baseMs: 100, capMs: 5_000 };
+/** A topic that has grown is waited for so long until its lanes have drained, at most; later it is tried again. */
+const DRAIN_MS = 2_000;
+const DRAIN_POLL_MS = 5;
 
 export interface RouterDeps {
   readonly window: AckWindow;
   readonly pool: BufferPool;
-  readonly spare: SpareBatches;
+  readonly topics: Topics;
+  readonly parking: Parking;
   readonly sender: LaneSender;
   readonly flusher: Flusher;
-  readonly publisher: Publisher;
+  readonly verdicts: RowVerdicts;
   readonly completion: RowCompletion;
   readonly clock: Clock;
   readonly log: Log;
-  readonly batchRecords: number;
+  /** By outbox: true where rows are kept as they are. */
+  readonly keeps: readonly boolean[];
   readonly from: Checkpoint;
+  /** What lies before it may have been sent already: such rows are looked up in their table. */
+  readonly high: Position;
 }
 
 /**
- * Puts the rows of committed transactions into the lanes of their topic-partitions, in binlog order. Waits when the
- * pool has no buffer or too much is acknowledged and not flushed; while it waits nothing is read.
+ * Puts the rows of committed transactions into the lanes of their topic-partitions, in binlog order, but for those that
+ * must wait: they are held, or left in their table. Waits when the pool has no buffer or too much is acknowledged and
+ * not flushed; while it waits nothing is read.
  */
 export class Router {
   readonly #deps: RouterDeps;
-  readonly #topics = new TopicIndex();
   readonly #touched = new Set<Lane>();
   #routedThrough: Checkpoint;
+  #waiting: { readonly position: Position; readonly resolve: () => void }[] = [];
   /** Rows of a transaction have gone into lanes, and not all of it. */
   isInside = false;
 
@@ -53,6 +61,16 @@ export class Router {
     return this.#routedThrough;
   }
 
+  /** True once everything at or before `position` is routed; false when that takes too long or `signal` is aborted. */
+  async hasRouted(position: Position, withinMs: number, signal: AbortSignal): Promise<boolean> {
+    const isRouted = (): boolean => comparePositions(this.#routedThrough.position, position) >= 0;
+    if (isRouted()) return true;
+    const over = new AbortController();
+    this.#waiting.push({ position, resolve: () => over.abort() });
+    await pause(this.#deps.clock, withinMs, AbortSignal.any([over.signal, signal]));
+    return isRouted();
+  }
+
   /** Routes a group; comes back early, between rows, when `signal` is aborted. */
   async route(group: TransactionGroup, signal: AbortSignal): Promise<void> {
     const { window, flusher } = this.#deps;
@@ -60,10 +78,20 @@ export class Router {
       if (!(await this.#routeTransaction(transaction, signal))) return;
     }
     window.reached(group.reached, group.skipped, group.worthSaving);
-    this.#routedThrough = { ...this.#routedThrough, position: group.reached };
+    this.#reached({ ...this.#routedThrough, position: group.reached });
     this.#kickTouched();
     if (group.worthSaving) flusher.wake();
     await this.#caughtUp(signal);
+  }
+
+  #reached(checkpoint: Checkpoint): void {
+    this.#routedThrough = checkpoint;
+    if (this.#waiting.length === 0) return;
+    this.#waiting = this.#waiting.filter(({ position, resolve }) => {
+      const isThere = comparePositions(checkpoint.position, position) >= 0;
+      if (isThere) resolve();
+      return !isThere;
+    });
   }
 
   async #routeTransaction(transaction: Transaction, signal: AbortSignal): Promise<boolean> {
@@ -71,7 +99,9 @@ export class Router {
     const number = window.open(transaction);
     this.isInside = true;
     const { pieces } = transaction;
-    if (pieces === null) {
+    if (transaction.undecodable !== null) {
+      this.#leaveToTheSweep(transaction, transaction.undecodable);
+    } else if (pieces === null) {
       if (!(await this.#routeRows(transaction, transaction.rows(), number, signal))) return false;
     } else {
       for await (const rows of pieces.call(transaction, signal)) {
@@ -82,42 +112,91 @@ export class Router {
     }
     this.isInside = false;
     window.routed(number);
-    this.#routedThrough = {
+    // Nothing of it may be on its way: the checkpoint moves over it nevertheless.
+    if (window.isSettled(number)) this.#deps.flusher.wake();
+    this.#reached({
       position: transaction.end,
       gtidSet: null,
       lastGtid: null,
       lastCommitMicros: transaction.commitMicros,
-    };
+    });
     return true;
   }
 
-  async #routeRows(transaction: Transaction, cursor: RowCursor, number: number, signal: AbortSignal): Promise<boolean> {
-    const { window } = this.#deps;
+  /** Its rows are somewhere in the tables; what comes behind it must not pass them. */
+  #leaveToTheSweep(transaction: Transaction, fault: Fault): void {
+    const { parking, log, keeps } = this.#deps;
+    if (keeps.includes(true)) throw new RelayError({ ...fault, disposition: 'halt' });
+    const { code, detail } = fault;
+    log.warn('transaction-left-to-sweep', { position: formatPosition(transaction.end), code, detail });
+    parking.park({ kind: 'everything' }, { reason: code, dueInMs: 0 });
+  }
+
+  /** `isRead`: its rows were read in their table just now. */
+  async #routeRows(
+    transaction: Transaction,
+    cursor: RowCursor,
+    number: number,
+    signal: AbortSignal,
+    isRead = false,
+  ): Promise<boolean> {
+    const { window, topics, parking, keeps } = this.#deps;
     const commitMs = Math.floor(transaction.commitMicros / 1000);
+    const mayBeSent = !isRead && comparePositions(transaction.end, this.#deps.high) <= 0;
     const { row } = cursor;
     let more = cursor.next();
     while (more) {
-      if (!row.isComplete) {
-        const run = takeRun(cursor);
+      if (!row.isComplete || (mayBeSent && !keeps[row.outbox])) {
+        if (parking.leavesAll(row.outbox)) {
+          more = cursor.next();
+          continue;
+        }
+        const run = takeRun(cursor, mayBeSent);
         this.#kickTouched();
         const found = await this.#deps.completion.read(run, commitMs, signal);
-        if (found === null || !(await this.#routeRows(transaction, found, number, signal))) return false;
+        if (found === null || !(await this.#routeRows(transaction, found, number, signal, true))) return false;
         more = run.more;
         continue;
       }
-      const topic = this.#topics.find(row.topic) ?? (await this.#newTopic(row.topic, signal));
-      if (topic === null) return false;
-      const lane = topic.laneOf(row);
-      const timestampMs = row.createdAtMs >= 0 ? row.createdAtMs : commitMs;
+      const topic = topics.find(row.topic) ?? (await this.#newTopic(row, number, signal));
+      if (signal.aborted) return false;
+      if (topic !== null) {
+        if (topics.grown(topic) !== null) await this.#adopt(topic, signal);
+        const timestampMs = row.createdAtMs >= 0 ? row.createdAtMs : commitMs;
+        const lane = topic.laneOf(row);
+        const what = parking.decide(row, topic.topic, lane);
+        if (what === 'hold') {
+          if (parking.hold(lane, row, number, timestampMs)) window.add(number);
+        } else if (what === 'send' && !(await this.#send(lane, row, number, timestampMs, signal))) {
+          return false;
+        }
+      }
+      more = cursor.next();
+    }
+    return true;
+  }
+
+  /** False when `signal` was aborted. */
+  async #send(lane: Lane, row: OutboxRow, number: number, timestampMs: number, signal: AbortSignal): Promise<boolean> {
+    const { window, parking } = this.#deps;
+    try {
       while (!lane.append(row, number, timestampMs)) {
         if (signal.aborted) return false;
         this.#kickTouched();
         await this.#roomOrStop(signal);
+        // While it waited its scope may have been parked.
+        const what = parking.decide(row, lane.topic, lane);
+        if (what === 'send') continue;
+        if (what === 'hold' && parking.hold(lane, row, number, timestampMs)) window.add(number);
+        return true;
       }
-      window.add(number);
-      this.#touched.add(lane);
-      more = cursor.next();
+    } catch (error) {
+      if (!(error instanceof RelayError) || error.fault.disposition !== 'reject') throw error;
+      await this.#fails(row, lane.topic, lane.partition, number, error.fault);
+      return !signal.aborted;
     }
+    window.add(number);
+    this.#touched.add(lane);
     return true;
   }
 
@@ -139,28 +218,64 @@ export class Router {
     signal.removeEventListener('abort', onAbort);
   }
 
-  async #newTopic(field: Field, signal: AbortSignal): Promise<TopicLanes | null> {
-    const { publisher, clock, log, pool, spare, batchRecords } = this.#deps;
-    if (field.form === Form.Null || field.start === field.end) {
-      throw fault('ROW_NO_TOPIC', 'halt', 'an outbox row names no topic');
+  /** Null: the row is not sent now; what is to be done about it is done. */
+  async #newTopic(row: OutboxRow, number: number, signal: AbortSignal): Promise<TopicLanes | null> {
+    const { topics, parking, keeps } = this.#deps;
+    const name = topicName(row);
+    if (name === null) {
+      await this.#fails(row, '', -1, number, NO_TOPIC);
+      return null;
     }
-    const name = field.buffer.toString('utf8', field.start, field.end);
-    for (let tries = 1; ; tries++) {
-      const state = await publisher.topic(name);
-      if (signal.aborted) return null;
-      if (state.as === 'known') {
-        const lanes = new TopicLanes(
-          name,
-          state.partitions,
-          (topic, partition) => new Lane(topic, partition, pool, spare, batchRecords),
-        );
-        this.#topics.add(lanes);
-        log.info('topic-in-use', { topic: name, partitions: state.partitions });
-        return lanes;
-      }
-      if (state.fault.disposition !== 'retry' && state.fault.disposition !== 'renew') throw new RelayError(state.fault);
-      if (tries === 1) log.warn('topic-unavailable', { topic: name, code: state.fault.code });
-      await pause(clock, backOffMs(TOPIC_BACK_OFF, tries, Math.random()), signal);
-    }
+    if (!parking.isHolding && parking.decide(row, name, null) === 'leave') return null;
+    this.#kickTouched();
+    const opened = await topics.open(name, signal);
+    if (opened === null || opened instanceof TopicLanes) return opened;
+    if (keeps[row.outbox]) throw new RelayError({ ...opened, disposition: 'halt' });
+    if (opened.code === 'KAFKA_INVALID_TOPIC_EXCEPTION') await this.#fails(row, name, -1, number, opened);
+    else parking.park({ kind: 'topic', topic: name }, { reason: opened.code });
+    return null;
   }
+
+  /** A row that cannot become a record. */
+  async #fails(row: OutboxRow, topic: string, partition: number, number: number, fault: Fault): Promise<void> {
+    const { window, flusher, verdicts, parking, keeps } = this.#deps;
+    if (keeps[row.outbox]) throw new RelayError({ ...fault, disposition: 'halt' });
+    const id = idOf(row);
+    const { failure, park, reason } = await verdicts.ofRow(row, id, 0, fault);
+    if (park !== null) {
+      const scope = { kind: 'pair', topic, partition, key: Buffer.from(scopeKeyText(row), 'latin1') } as const;
+      parking.park(scope, {
+        reason,
+        row: { outbox: row.outbox, id },
+        ...(park === 'until somebody acts' ? { dueInMs: null } : {}),
+      });
+    }
+    const isFailed = failure.as === 'failed';
+    if (isFailed) window.add(number);
+    flusher.fail(failure, isFailed ? number : null);
+  }
+
+  /** The topic has more partitions now: they are used when nothing waits under the old ones (S13). */
+  async #adopt(topic: TopicLanes, signal: AbortSignal): Promise<void> {
+    const { topics, parking, clock } = this.#deps;
+    this.#kickTouched();
+    const deadlineMs = clock.nowMs() + DRAIN_MS;
+    while (!signal.aborted && clock.nowMs() < deadlineMs && parking.mayGrow(topic.topic)) {
+      const partitions = topics.grown(topic);
+      if (partitions === null) return;
+      if (topic.isEmpty) {
+        topics.adopt(topic, partitions);
+        return;
+      }
+      await pause(clock, DRAIN_POLL_MS, signal);
+    }
+    topics.postpone(topic);
+  }
+}
+
+const NO_TOPIC: Fault = { code: 'ROW_NO_TOPIC', disposition: 'reject', detail: 'the row names no topic' };
+
+function topicName({ topic }: OutboxRow): string | null {
+  if (topic.form === Form.Null || topic.start === topic.end) return null;
+  return topic.buffer.toString('utf8', topic.start, topic.end);
 }

@@ -20,8 +20,8 @@ export interface IncompleteRun {
   readonly more: boolean;
 }
 
-/** The run that begins at the row where the cursor stands. */
-export function takeRun(cursor: RowCursor): IncompleteRun {
+/** The run that begins at the row where the cursor stands. `whole`: complete rows belong to it too. */
+export function takeRun(cursor: RowCursor, whole = false): IncompleteRun {
   const { row } = cursor;
   const { outbox } = row;
   const ids: RowId[] = [];
@@ -31,7 +31,7 @@ export function takeRun(cursor: RowCursor): IncompleteRun {
     ids.push(idOf(row));
     bytes += row.value.end - row.value.start;
     more = cursor.next();
-  } while (more && !row.isComplete && row.outbox === outbox && ids.length < RUN_ROWS && bytes < RUN_BYTES);
+  } while (more && (whole || !row.isComplete) && row.outbox === outbox && ids.length < RUN_ROWS && bytes < RUN_BYTES);
   return { outbox, ids, more };
 }
 
@@ -84,7 +84,7 @@ export class RowCompletion {
   }
 }
 
-function idOf({ idBytes, idLow, idHigh }: OutboxRow): RowId {
+export function idOf({ idBytes, idLow, idHigh }: OutboxRow): RowId {
   if (idBytes.form !== Form.Null) return idBytes.buffer.toString('hex', idBytes.start, idBytes.end);
   return (BigInt(idHigh) << 32n) | BigInt(idLow);
 }

@@ -1,66 +1,108 @@
-import { fault } from '../model/fault.ts';
+import { type Fault, fault, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
-import { type Checkpoint, formatPosition } from '../model/position.ts';
-import type { Settings } from '../model/settings.ts';
-import type { Leader, ServerFacts, Store } from '../model/store.ts';
+import { type Checkpoint, comparePositions, formatPosition, type Position } from '../model/position.ts';
+import type { OutboxSettings, Settings } from '../model/settings.ts';
+import type { Leader, SavedOffsets, ServerFacts, Store } from '../model/store.ts';
+
+/** Where a leader begins. What lies before `high` may have been sent. */
+export interface Start {
+  readonly from: Checkpoint;
+  readonly high: Position;
+}
+
+export interface StartDeps {
+  readonly store: Store;
+  readonly leader: Leader;
+  readonly facts: ServerFacts;
+  readonly settings: Settings;
+  readonly log: Log;
+}
+
+/** Before everything. */
+const NOWHERE: Checkpoint = {
+  position: { file: '', offset: 0 },
+  gtidSet: null,
+  lastGtid: null,
+  lastCommitMicros: null,
+};
 
 /**
- * Where this leader begins: the saved checkpoint, or on the first start what the configuration says. On the first
- * start the head is read before the tables are looked at: what is committed in between comes by the tail.
+ * Where this leader begins: at the saved checkpoint; on the first start where the configuration says; at the head where
+ * the checkpoint is of no use (`unusable` says why, or another server answers). Wherever it does not begin at a
+ * checkpoint everything is parked: what is pending is delivered from the tables before the tail's rows follow.
  */
-export async function startPosition(
-  store: Store,
-  leader: Leader,
-  facts: ServerFacts,
-  settings: Settings,
-  log: Log,
-): Promise<Checkpoint> {
+export async function startPosition(deps: StartDeps, unusable: Fault | null): Promise<Start> {
+  const { store, facts, log } = deps;
   const saved = await store.saved();
-  if (saved !== null) {
-    if (saved.serverUuid !== facts.serverUuid) {
-      throw fault(
-        'MYSQL_FOREIGN_SERVER',
-        'halt',
-        `the checkpoint ${formatPosition(saved.checkpoint.position)} was saved on server ${saved.serverUuid}, ` +
-          `this is server ${facts.serverUuid}: its binlog is another one`,
-      );
-    }
-    log.info('start-at-checkpoint', { position: formatPosition(saved.checkpoint.position) });
-    return saved.checkpoint;
-  }
-  const head = await store.head();
+  if (saved === null) return firstStart(deps);
+  const why = unusable ?? (saved.serverUuid === facts.serverUuid ? null : foreign(saved, facts));
+  if (why !== null) return beginAnew(deps, saved, why);
+  const { checkpoint, high } = saved;
+  log.info('start-at-checkpoint', { position: formatPosition(checkpoint.position) });
+  return { from: checkpoint, high: comparePositions(high, checkpoint.position) > 0 ? high : checkpoint.position };
+}
+
+function foreign({ checkpoint, serverUuid }: SavedOffsets, facts: ServerFacts): Fault {
+  const at = formatPosition(checkpoint.position);
+  const detail = `the checkpoint ${at} was saved on server ${serverUuid}, this is server ${facts.serverUuid}: its binlog is another one`;
+  return { code: 'MYSQL_FOREIGN_SERVER', disposition: 'halt', detail };
+}
+
+async function beginAnew(deps: StartDeps, saved: SavedOffsets, why: Fault): Promise<Start> {
+  const { store, leader, facts, settings, log } = deps;
+  // What is only kept cannot be delivered from its table: a person says where to go on.
+  if (settings.outboxes.some(isKept)) throw new RelayError({ ...why, disposition: 'halt' });
+  const checkpoint = await head(store);
+  log.error('position-unusable', {
+    code: why.code,
+    detail: why.detail,
+    saved: formatPosition(saved.checkpoint.position),
+    now: formatPosition(checkpoint.position),
+    effect: 'what is pending is delivered from the tables, then the tail goes on from here; nothing is skipped',
+  });
+  const { position } = checkpoint;
+  const { serverUuid } = facts;
+  await store.begin(leader, { checkpoint, high: position, serverUuid, parkEverything: why.code });
+  return { from: checkpoint, high: position };
+}
+
+async function firstStart(deps: StartDeps): Promise<Start> {
+  const { store, leader, facts, settings, log } = deps;
   const { start } = settings.relay;
   for (const [index, outbox] of settings.outboxes.entries()) {
     const rows = await store.outboxRows(index);
-    const table = `${outbox.schema}.${outbox.table}`;
-    if (start === null && rows.any) {
-      throw fault(
-        'START_NOT_CHOSEN',
-        'halt',
-        `first start of relay '${settings.relay.name}' and ${table} already has rows` +
-          `${rows.pending === null ? '' : ` (${rows.pending} pending)`}: ` +
-          `set start to head (leave them alone), pending or a position`,
-      );
-    }
-    if (start?.kind === 'pending' && rows.pending !== 0) {
-      throw fault(
-        'START_PENDING_UNSUPPORTED',
-        'halt',
-        `start: pending, and ${table} has ${rows.pending ?? 'an unknown number of'} pending rows: ` +
-          `this version cannot deliver rows from before its start; use start: position, or head to leave them alone`,
-      );
-    }
+    if (start === null && rows.any) throw notChosen(settings.relay.name, outbox, rows.pending);
+    if (start?.kind !== 'head' || isKept(outbox) || rows.pending === 0) continue;
+    // Before the head is read: what is committed from now on is news.
+    const left = await store.leaveHistory(leader, index);
+    log.info('history-counts-as-published', { table: `${outbox.schema}.${outbox.table}`, rows: left });
   }
+  const end = await head(store);
   const from: Checkpoint =
-    start?.kind === 'position'
-      ? {
-          position: { file: start.file, offset: start.offset },
-          gtidSet: null,
-          lastGtid: null,
-          lastCommitMicros: null,
-        }
-      : head;
-  await store.saveFirst(leader, from, facts.serverUuid);
-  log.info('start-first', { position: formatPosition(from.position), start: start?.kind ?? 'head (empty outbox)' });
-  return from;
+    start?.kind === 'position' ? { ...NOWHERE, position: { file: start.file, offset: start.offset } } : end;
+  const high = comparePositions(end.position, from.position) > 0 ? end.position : from.position;
+  // A row that is in the log before the head may become visible behind it: even an empty table is swept once (S7, M11).
+  const parkEverything = settings.outboxes.every(isKept) ? null : 'START';
+  await store.begin(leader, { checkpoint: from, high, serverUuid: facts.serverUuid, parkEverything });
+  log.info('first-start', { position: formatPosition(from.position) });
+  return { from, high };
+}
+
+/** Where there is no log, rows go by the sweep alone. */
+async function head(store: Store): Promise<Checkpoint> {
+  return (await store.logEnd()) === null ? NOWHERE : store.head();
+}
+
+function isKept({ retire }: OutboxSettings): boolean {
+  return retire === 'keep';
+}
+
+function notChosen(name: string, { schema, table }: OutboxSettings, pending: number | null): RelayError {
+  return fault(
+    'START_NOT_CHOSEN',
+    'halt',
+    `first start of relay '${name}' and ${schema}.${table} already has rows` +
+      `${pending === null ? '' : ` (${pending} pending)`}: set start to head (they count as published), ` +
+      `pending (those that are pending are delivered) or a position`,
+  );
 }

@@ -1,24 +1,35 @@
 import { AckWindow } from '../delivery/ack-window.ts';
-import { backOffMs } from '../delivery/back-off.ts';
 import { BufferPool } from '../delivery/buffer-pool.ts';
 import { parseGtidSet } from '../delivery/gtid-set.ts';
-import type { SpareBatches } from '../delivery/lane.ts';
-import { type Clock, pause } from '../model/clock.ts';
+import { Lane, type SpareBatches } from '../delivery/lane.ts';
+import { Scopes } from '../delivery/scopes.ts';
+import type { Clock } from '../model/clock.ts';
 import { type Fault, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
-import { type Checkpoint, formatPosition } from '../model/position.ts';
+import { comparePositions, type Position } from '../model/position.ts';
 import type { Publisher } from '../model/publisher.ts';
 import type { Settings } from '../model/settings.ts';
 import type { Source } from '../model/source.ts';
 import type { Leader, ServerFacts, Store } from '../model/store.ts';
+import { Claims } from './claimed-rows.ts';
+import { DeadLetters } from './dead-letters.ts';
 import { Flusher } from './flusher.ts';
 import { LaneSender } from './lane-sender.ts';
+import { Parking } from './parking.ts';
+import { Reader } from './reader.ts';
 import { Router } from './router.ts';
 import { RowCompletion } from './row-completion.ts';
+import { RowVerdicts } from './row-verdicts.ts';
+import { Settlement } from './settlement.ts';
+import type { Start } from './start-position.ts';
+import { SweepPass } from './sweep-pass.ts';
+import { SweepRound } from './sweep-round.ts';
+import { Sweeper } from './sweeper.ts';
+import { takeOverScopes } from './take-over.ts';
+import { Topics } from './topics.ts';
 
-const STREAM_BACK_OFF = { baseMs: 100, capMs: 5_000 };
-/** A stream that has lived so long was a good one: the next may be begun soon. */
-const GOOD_STREAM_MS = 5_000;
+/** Part of the pool that a lane which cannot deliver, or a hand-over, may hold. */
+const POOL_PART = 4;
 
 /** The outside world, as ports. */
 export interface RelayDeps {
@@ -30,21 +41,32 @@ export interface RelayDeps {
   readonly log: Log;
 }
 
-/** How a term ended: told to stop and everything flushed, leadership lost, or a fault that needs a person. */
+/**
+ * How a term ended: told to stop and everything flushed; leadership lost; a fault that a new term mends (`unusable`: the
+ * checkpoint is of no use to it); or a fault that needs a person.
+ */
 export type TermEnd =
-  { readonly as: 'stopped' } | { readonly as: 'lost' } | { readonly as: 'halted'; readonly fault: Fault };
+  | { readonly as: 'stopped' }
+  | { readonly as: 'lost' }
+  | { readonly as: 'again'; readonly fault: Fault; readonly unusable: Fault | null }
+  | { readonly as: 'halted'; readonly fault: Fault };
 
 /**
- * One term of leadership, from a checkpoint to its end. Lanes, window and buffers live and die with it: what another
- * leader may have sent or another server may have logged must not be mixed with them.
+ * One term of leadership, from a checkpoint to its end. Lanes, window, scopes and buffers live and die with it: what
+ * another leader may have sent or another server may have logged must not be mixed with them.
  */
 export class Term {
   readonly #deps: RelayDeps;
   readonly #leader: Leader;
+  readonly #scopes: Scopes;
+  readonly #topics: Topics;
+  readonly #parking: Parking;
   readonly #sender: LaneSender;
   readonly #flusher: Flusher;
   readonly #router: Router;
-  /** Ends reading: a stop, a loss, or a fault. */
+  readonly #reader: Reader;
+  readonly #sweeper: Sweeper | null;
+  /** Ends reading and sweeping: a stop, a loss, or a fault. */
   readonly #endReading = new AbortController();
   /**
    * Ends everything at once: a loss or a fault. A stop lets what has been read be routed to its end: half a
@@ -52,40 +74,83 @@ export class Term {
    */
   readonly #abandon = new AbortController();
   #fault: Fault | null = null;
+  #unusable: Fault | null = null;
+  /** Head of the last pass of the sweep, and what earlier leaders may have sent. */
+  #high: Position;
 
-  constructor(deps: RelayDeps, leader: Leader, facts: ServerFacts, from: Checkpoint) {
+  constructor(deps: RelayDeps, leader: Leader, facts: ServerFacts, { from, high }: Start) {
     const { settings, publisher, store, clock, log } = deps;
     this.#deps = deps;
     this.#leader = leader;
+    this.#high = high;
+    const { maxInFlightBytes, laneStallMs } = settings.relay;
+    const keeps = settings.outboxes.map((outbox) => outbox.retire === 'keep');
+    const tables = settings.outboxes.map(({ schema, table }) => `${schema}.${table}`);
     const spare: SpareBatches = [];
-    const pool = new BufferPool(settings.relay.maxInFlightBytes, settings.kafka.batchBytes);
+    const pool = new BufferPool(maxInFlightBytes, settings.kafka.batchBytes);
     const gtids = from.gtidSet === null || !facts.gtidMode ? null : parseGtidSet(from.gtidSet, facts.flavour);
     const window = new AckWindow(from, gtids);
     const onFault = (fault: Fault): void => this.#end(fault);
-    this.#flusher = new Flusher({
-      ...{ store, leader, window, clock, log, spare, onFault },
+    const isTailing = (): boolean => this.#reader.isTailing;
+    const { backOffMs: baseMs, backOffCapMs: capMs, deadLetterTopic } = settings.failures;
+    const scopes = (this.#scopes = new Scopes({ baseMs, capMs }));
+    const claims = new Claims();
+    const topics = (this.#topics = new Topics({
+      ...{ publisher, clock, log, patienceMs: laneStallMs },
+      makeLane: (topic, partition) => new Lane(topic, partition, pool, spare, settings.kafka.batchRecords),
+    }));
+    const flusher = (this.#flusher = new Flusher({
+      ...{ store, leader, window, clock, log, spare, onFault, scopes },
       flushMs: settings.relay.flushMs,
       flushRows: settings.relay.flushRows,
-      retires: settings.outboxes.map((outbox) => outbox.retire !== 'keep'),
-      high: () => this.#router.routedThrough.position,
-    });
-    this.#sender = new LaneSender({
-      ...{ publisher, leader, clock, log, onFault },
+      retires: keeps.map((keep) => !keep),
+      high: () => this.#highest(),
+    }));
+    const settlement = new Settlement(window, flusher, claims, spare);
+    const parking = (this.#parking = new Parking({
+      ...{ scopes, topics, settlement, clock, log, keeps },
+      maxHeldBytes: maxInFlightBytes / POOL_PART,
+      onParked: () => {
+        this.#flusher.wake();
+        this.#sweeper?.wake();
+      },
+    }));
+    const deadLetters =
+      deadLetterTopic === null
+        ? null
+        : new DeadLetters({ publisher, clock, log, leader, topic: deadLetterTopic, outboxes: tables });
+    const verdicts = new RowVerdicts({ settings: settings.failures, deadLetters, log, tables });
+    const sender = (this.#sender = new LaneSender({
+      ...{ publisher, leader, clock, log, onFault, laneStallMs, settlement, parking, verdicts },
       compression: settings.kafka.compression,
-      onAcked: (batch) => this.#flusher.add(batch),
+      maxStuckBytes: maxInFlightBytes / POOL_PART,
+    }));
+    const completion = new RowCompletion(store, clock, log, tables);
+    const router = (this.#router = new Router({
+      ...{ window, pool, topics, parking, sender, flusher, verdicts, completion, clock, log, keeps, from, high },
+    }));
+    const canSweep = keeps.includes(false);
+    this.#reader = new Reader({
+      ...{ source: deps.source, router, parking, clock, log, canSweep },
+      keepsSome: keeps.includes(true),
+      mode: settings.sweep.mode,
+      takeOverMs: settings.relay.takeOverMs,
+      abandon: this.#abandon.signal,
     });
-    this.#router = new Router({
-      ...{ window, pool, spare, publisher, clock, log, from },
-      completion: new RowCompletion(
-        store,
-        clock,
-        log,
-        settings.outboxes.map(({ schema, table }) => `${schema}.${table}`),
-      ),
-      sender: this.#sender,
-      flusher: this.#flusher,
-      batchRecords: settings.kafka.batchRecords,
+    const round = new SweepRound({
+      ...{ store, leader, claims, topics, parking, sender, flusher, router, verdicts, pool, clock, log, isTailing },
+      noteHigh: (head) => (this.#high = further(this.#high, head)),
+      abandon: this.#abandon.signal,
     });
+    const { batchRows } = settings.sweep;
+    const pass = new SweepPass({ store, parking, topics, round, clock, batchRows, keeps });
+    this.#sweeper = canSweep
+      ? new Sweeper({
+          ...{ store, leader, scopes, topics, parking, sender, flusher, router, pass, clock, log, keeps, isTailing },
+          settings: settings.sweep,
+          high: () => this.#high,
+        })
+      : null;
   }
 
   /** Runs until `stop` is aborted and everything on its way is settled and flushed, or the term ends otherwise. */
@@ -97,68 +162,57 @@ export class Term {
     if (stop.aborted) endReading();
     if (this.#leader.lost.aborted) lost();
     try {
-      await this.#read();
-      if (this.#fault === null && !this.#leader.lost.aborted) {
+      await this.#takeOver();
+      await this.#work();
+      if (!this.#abandon.signal.aborted) {
         await this.#sender.drained();
         await this.#flusher.finish();
       }
     } finally {
       stop.removeEventListener('abort', endReading);
       this.#leader.lost.removeEventListener('abort', lost);
+      this.#endReading.abort();
       this.#sender.stop();
       this.#flusher.stop();
     }
-    // A fault of our own session (another epoch, another server) is mended by a new term.
-    if (this.#leader.lost.aborted || this.#fault?.disposition === 'renew') return { as: 'lost' };
-    return this.#fault === null ? { as: 'stopped' } : { as: 'halted', fault: this.#fault };
+    if (this.#leader.lost.aborted) return { as: 'lost' };
+    const fault = this.#fault;
+    if (fault === null) return { as: 'stopped' };
+    // A fault of our own session (another epoch, another server, an unusable position) is mended by a new term.
+    if (fault.disposition === 'renew') return { as: 'again', fault, unusable: this.#unusable };
+    return { as: 'halted', fault };
   }
 
-  /** Reads stream after stream; each begins behind the last transaction routed. */
-  async #read(): Promise<void> {
-    const { source, settings, clock, log } = this.#deps;
+  /** What leaders before this one left: claims are rows that wait again, parked scopes go on waiting. */
+  async #takeOver(): Promise<void> {
+    const { store, publisher, clock, log } = this.#deps;
+    if (this.#sweeper === null) return;
+    const claims = await store.releaseClaims(this.#leader);
+    if (claims > 0) log.info('claims-released', { rows: claims });
+    await takeOverScopes({ store, publisher, clock, scopes: this.#scopes });
+  }
+
+  async #work(): Promise<void> {
     const signal = this.#endReading.signal;
-    const ended = (): boolean => signal.aborted;
-    /** Where the stream could not be read last time. */
-    let unreadableAt: string | null = null;
-    for (let tries = 1; !ended(); tries++) {
-      const from = this.#router.routedThrough;
-      const beganMs = clock.nowMs();
-      let flowing = false;
-      try {
-        for await (const group of source.stream(from, signal)) {
-          if (!flowing) log.info('tail-flowing', { position: formatPosition(from.position) });
-          flowing = true;
-          await this.#router.route(group, this.#abandon.signal);
-          if (ended()) return;
-        }
-      } catch (error) {
-        if (ended()) return;
-        const fault = faultOf(error);
-        const resumeAt = formatPosition(this.#router.routedThrough.position);
-        // Once may be an accident of the wire; twice at one place is what the log holds.
-        // Inside a transaction there is no second try: its rows so far would be sent again with each.
-        const isUnreadable = fault.code === 'BINLOG_DECODE' && (resumeAt === unreadableAt || this.#router.isInside);
-        if (fault.code === 'BINLOG_SERVER_ID_CLASH') {
-          // Who reads with our id may be our successor, whose lock was ours until a moment ago: the next ping tells.
-          await pause(clock, settings.relay.takeOverMs, signal);
-          if (ended()) return;
-        }
-        if (isUnreadable || (fault.disposition !== 'retry' && fault.disposition !== 'renew')) {
-          this.#end({ ...fault, disposition: 'halt' });
-          return;
-        }
-        if (this.#router.isInside) {
-          // Its rows so far count for a transaction that will never be whole: the next term begins before it.
-          log.warn('tail-lost', { code: fault.code, detail: fault.detail, resumeAt });
-          this.#end({ ...fault, disposition: 'renew' });
-          return;
-        }
-        if (fault.code === 'BINLOG_DECODE') unreadableAt = resumeAt;
-        log.warn('tail-lost', { code: fault.code, detail: fault.detail, resumeAt });
-        if (clock.nowMs() - beganMs >= GOOD_STREAM_MS) tries = 1;
-        await pause(clock, backOffMs(STREAM_BACK_OFF, tries, Math.random()), signal);
+    const endsWith = (error: unknown): void => this.#end(faultOf(error));
+    const sweeping = this.#sweeper?.run(signal).catch(endsWith);
+    const refreshing = this.#topics.keepFresh(signal).catch(endsWith);
+    try {
+      const unusable = await this.#reader.run(signal);
+      if (unusable !== null) {
+        this.#unusable = unusable;
+        this.#end({ ...unusable, disposition: 'renew' });
       }
+    } catch (error) {
+      this.#end(faultOf(error));
     }
+    await sweeping;
+    this.#parking.giveUp('the relay stops');
+    await refreshing;
+  }
+
+  #highest(): Position {
+    return further(this.#high, this.#router.routedThrough.position);
   }
 
   #end(fault: Fault | null): void {
@@ -170,7 +224,11 @@ export class Term {
   }
 }
 
+function further(a: Position, b: Position): Position {
+  return comparePositions(a, b) >= 0 ? a : b;
+}
+
 function faultOf(error: unknown): Fault {
   if (error instanceof RelayError) return error.fault;
-  return { code: 'INTERNAL', disposition: 'halt', detail: 'reading the binlog', cause: error };
+  return { code: 'INTERNAL', disposition: 'halt', detail: 'running a term', cause: error };
 }

@@ -1,0 +1,36 @@
+import { scopeId, type Scopes } from '../delivery/scopes.ts';
+import type { Clock } from '../model/clock.ts';
+import type { ParkedEntry } from '../model/parked.ts';
+import type { Publisher } from '../model/publisher.ts';
+import type { Store } from '../model/store.ts';
+
+/**
+ * Loads what is parked. A topic-partition whose topic has another partition count now is no scope any more: its rows may
+ * lie in others; the topic is (M10).
+ */
+export async function takeOverScopes({
+  store,
+  publisher,
+  clock,
+  scopes,
+}: {
+  readonly store: Store;
+  readonly publisher: Publisher;
+  readonly clock: Clock;
+  readonly scopes: Scopes;
+}): Promise<void> {
+  const entries = await store.parked();
+  scopes.load(entries, clock.nowMs());
+  for (const entry of entries) {
+    const { scope } = entry;
+    if (scope.kind !== 'topic-partition' || (await isAsBefore(publisher, scope.topic, entry))) continue;
+    const { reason, dueInMs } = entry;
+    scopes.park({ kind: 'topic', topic: scope.topic }, { reason, dueInMs }, clock.nowMs(), Math.random());
+    scopes.remove(scopeId(scope));
+  }
+}
+
+async function isAsBefore(publisher: Publisher, topic: string, { partitions }: ParkedEntry): Promise<boolean> {
+  const state = await publisher.topic(topic);
+  return state.as === 'known' && state.partitions === partitions;
+}
