@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Batch } from '../../../src/delivery/batch.ts';
+import { type Batch, SWEPT } from '../../../src/delivery/batch.ts';
 import { BufferPool } from '../../../src/delivery/buffer-pool.ts';
 import { Lane } from '../../../src/delivery/lane.ts';
+import { Form } from '../../../src/model/row.ts';
 import { madeRow } from './rows.ts';
 
 const KIB = 1024;
@@ -95,6 +96,48 @@ describe('a lane', () => {
       { transaction: 11, outbox: 0, rows: 2, hasKeys: false },
       { transaction: 11, outbox: 1, rows: 1, hasKeys: false },
       { transaction: 12, outbox: 1, rows: 1, hasKeys: false },
+    ]);
+  });
+
+  test('a row that cannot be a record leaves nothing behind', () => {
+    const { pool, lane } = setUp();
+    const broken = madeRow(1, 'a');
+    broken.idempotencyKey.form = Form.Null;
+    expect(() => lane.append(broken, 1, 1)).toThrow(/ROW_ENCODING/);
+    expect(lane.isEmpty).toBe(true);
+    expect(pool.takenBytes).toBe(0);
+    lane.append(madeRow(2, 'a'), 1, 2);
+    expect(() => lane.append(broken, 1, 99)).toThrow(/ROW_ENCODING/);
+    expect(idsOf(lane.next())).toEqual([2]);
+    expect(lane.sending!.maxTimestampMs).toBe(2);
+  });
+
+  test('what is held goes behind everything when it is released, and its last batch is filled on', () => {
+    const { lane } = setUp();
+    lane.append(madeRow(1, 'a'), 1, 1);
+    lane.hold(madeRow(2, 'a'), 2, 2);
+    lane.append(madeRow(3, 'b'), 3, 3);
+    expect(idsOf(lane.next())).toEqual([1, 3]);
+    lane.acked();
+    expect(lane.next()).toBeNull();
+    lane.releaseHeld();
+    expect(lane.heldBytes).toBe(0);
+    lane.append(madeRow(4, 'a'), 4, 4);
+    expect(idsOf(lane.next())).toEqual([2, 4]);
+  });
+
+  test("the tail's rows and the sweep's are in batches of their own", () => {
+    const { lane } = setUp();
+    [1, 2, SWEPT, SWEPT, 3].forEach((transaction, id) => lane.append(madeRow(id, 'a'), transaction, id));
+    const sent: [boolean, number[]][] = [];
+    for (let batch = lane.next(); batch !== null; batch = lane.next()) {
+      sent.push([batch.isSwept, idsOf(batch)]);
+      lane.acked();
+    }
+    expect(sent).toEqual([
+      [false, [0, 1]],
+      [true, [2, 3]],
+      [false, [4]],
     ]);
   });
 });
