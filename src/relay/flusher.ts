@@ -87,7 +87,13 @@ export class Flusher {
       for (const row of batch.rows(firstRun, endRun, firstRow)) drop(row);
     }
     for (const row of this.#held) drop(row);
-    for (const { failure } of this.#failures) drop(failure);
+    for (const { failure } of this.#failures) if (failure.as === 'failed') drop(failure);
+  }
+
+  /** Rows of an outbox that wait again, and whose table does not know yet of the attempt that failed. */
+  unaccounted(outbox: number): ReadonlySet<RowId> {
+    const waiting = this.#failures.filter(({ failure }) => failure.as === 'pending' && failure.outbox === outbox);
+    return new Set(waiting.map(({ failure }) => failure.id));
   }
 
   /** Something may be worth a flush: acknowledged rows, or a boundary. */

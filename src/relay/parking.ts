@@ -125,6 +125,7 @@ export class Parking {
     if (parked === undefined) return;
     this.#deps.scopes.remove(id);
     this.#deps.log.info('scope-released', described(parked));
+    this.#deps.onParked();
   }
 
   /** The sweep serves these scopes from now on. `holds`: to release them. */

@@ -75,8 +75,10 @@ export class SweepRound {
     const head = await store.logEnd();
     if (isTailing() && head !== null && !(await router.hasRouted(head, FENCE_MS, signal))) return NOTHING_DONE;
     if (head !== null) noteHigh(head);
-    const free = this.#notInHand(outbox, sendable);
-    if (free.length === 0) return { claimed: 0, isShort: sendable.length < candidates.length };
+    const notInHand = this.#notInHand(outbox, sendable);
+    const free = notBehind(notInHand, this.#deps.flusher.unaccounted(outbox));
+    const isShort = sendable.length < candidates.length || free.length < notInHand.length;
+    if (free.length === 0) return { claimed: 0, isShort };
     if (signal.aborted || serving?.isOver === true) return NOTHING_DONE;
     const { claimed, locked } = await store.claim(
       leader,
@@ -91,7 +93,7 @@ export class SweepRound {
     await this.#publish(outbox, free, isClaimed, serving, signal);
     await claims.settled(abandon);
     await this.writeBack();
-    return { claimed: claimed.length, isShort: locked.length > 0 || sendable.length < candidates.length };
+    return { claimed: claimed.length, isShort: locked.length > 0 || isShort };
   }
 
   /** Those whose topic can be written to, or that have none. A topic that cannot is parked. */
@@ -122,8 +124,9 @@ export class SweepRound {
   #leaveBehindLocked(free: readonly Candidate[], locked: ReadonlySet<RowId>, claimed: ReadonlySet<RowId>): void {
     if (locked.size === 0) return;
     const blocked = new Set<string>();
-    for (const { outbox, id, topic, key } of free) {
-      const pair = `${topic ?? ''}\0${key.toString('latin1')}`;
+    for (const candidate of free) {
+      const { outbox, id } = candidate;
+      const pair = pairOf(candidate);
       if (locked.has(id)) blocked.add(pair);
       else if (claimed.has(id) && blocked.has(pair)) this.#deps.claims.backRow(outbox, id);
     }
@@ -223,6 +226,20 @@ const NO_TOPIC: Fault = {
   disposition: 'reject',
   detail: 'the row names no topic, or none that can be',
 };
+
+/** Those that are not among these, and not of a pair that one before them is of. */
+function notBehind(candidates: readonly Candidate[], waiting: ReadonlySet<RowId>): readonly Candidate[] {
+  if (waiting.size === 0) return candidates;
+  const blocked = new Set<string>();
+  return candidates.filter((candidate) => {
+    if (waiting.has(candidate.id)) blocked.add(pairOf(candidate));
+    return !blocked.has(pairOf(candidate));
+  });
+}
+
+function pairOf({ topic, key }: Candidate): string {
+  return `${topic ?? ''}\0${key.toString('latin1')}`;
+}
 
 /** By what the rows take in memory. */
 function* chunks(candidates: readonly Candidate[]): Iterable<RowId[]> {

@@ -1,3 +1,5 @@
+import type { Call } from './plan.ts';
+
 interface Event {
   readonly atMs: number;
   readonly order: number;
@@ -15,6 +17,8 @@ export class EventLoop {
   count = 0;
   readonly #delaysMs: readonly number[];
   #delaysTaken = 0;
+  /** By how much calls are slower than usual. */
+  readonly slowerMs = new Map<Call, number>();
   /** By time, latest first. */
   readonly #queue: Event[] = [];
   #order = 0;
@@ -26,6 +30,11 @@ export class EventLoop {
   /** How long the next thing takes. */
   delayMs(): number {
     return this.#delaysMs[this.#delaysTaken++ % this.#delaysMs.length];
+  }
+
+  /** How much longer than usual a call takes. */
+  slowMs(call: Call): number {
+    return this.slowerMs.get(call) ?? 0;
   }
 
   /** A choice of the schedule. */

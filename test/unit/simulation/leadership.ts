@@ -29,14 +29,14 @@ export class Leadership {
 
   async lead(life: Life, signal: AbortSignal, onStandby: () => void): Promise<Leader> {
     const hold: Hold = { life, lost: new AbortController(), answeredMs: 0 };
-    for (let tries = 1; !(await life.ask(() => this.#take(hold), ANSWER_MS)); tries++) {
+    for (let tries = 1; !(await life.ask('other', () => this.#take(hold), ANSWER_MS)); tries++) {
       if (signal.aborted) throw fault('STOPPED', 'halt', 'stopped while waiting for the leader lock');
       if (tries === 1) onStandby();
       await new Promise<void>((resolve) => {
         life.clock.after(PING_MS, resolve);
       });
     }
-    const epoch = await this.#server.transact(life, null, 'takes the next epoch', () => ({
+    const epoch = await this.#server.transact(life, null, 'other', () => ({
       rows: [],
       apply: () => ++this.#server.epoch,
     }));
@@ -47,7 +47,7 @@ export class Leadership {
       lost: hold.lost.signal,
       maySend: () => !hold.lost.signal.aborted && life.clock.nowMs() - hold.answeredMs < TAKE_OVER_MS / 2,
       release: () =>
-        life.ask(() => {
+        life.ask('other', () => {
           if (this.#holder === hold) this.#holder = null;
         }),
     };
@@ -75,7 +75,7 @@ export class Leadership {
       if (hold.lost.signal.aborted) return;
       const askedMs = life.clock.nowMs();
       void life
-        .ask(() => this.#holder === hold, ANSWER_MS)
+        .ask('other', () => this.#holder === hold, ANSWER_MS)
         .then((isOurs) => {
           if (isOurs) {
             hold.answeredMs = askedMs;

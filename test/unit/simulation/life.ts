@@ -1,5 +1,6 @@
 import type { Clock } from '../../../src/model/clock.ts';
 import type { EventLoop } from './event-loop.ts';
+import type { Call } from './plan.ts';
 
 /**
  * One process of the relay. What happens in it happens when it runs: a frozen one catches up when it goes on, a dead
@@ -64,9 +65,9 @@ export class Life {
    * Asks a server: the request takes its time, happens at one instant, and the answer takes its time; each less than
    * `limitMs`.
    */
-  ask<T>(happens: () => T, limitMs = Infinity): Promise<T> {
+  ask<T>(call: Call, happens: () => T, limitMs = Infinity): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.loop.in(this.loop.delayMs() % limitMs, () => {
+      this.loop.in((this.loop.delayMs() % limitMs) + this.loop.slowMs(call), () => {
         if (!this.hasSent()) return;
         const answer = attempt(happens, resolve, reject);
         this.loop.in(this.loop.delayMs() % limitMs, () => this.inside(answer));

@@ -74,7 +74,32 @@ export type PlannedFault =
       readonly how: SendFault;
     }
   | { readonly kind: 'topic'; readonly atMs: number; readonly forMs: number; readonly topic: number }
-  | { readonly kind: 'grow'; readonly atMs: number };
+  | { readonly kind: 'grow'; readonly atMs: number }
+  /** Calls of this kind take so much longer. */
+  | {
+      readonly kind: 'slow';
+      readonly atMs: number;
+      readonly forMs: number;
+      readonly call: Call;
+      readonly byMs: number;
+    };
+
+/** What a relay asks of others, as far as a schedule can make it slow. */
+export const CALLS = [
+  'look',
+  'log end',
+  'claim',
+  'claimed rows',
+  'write back',
+  'barrier',
+  'flush',
+  'fail',
+  'stream',
+  'read rows',
+  'topic',
+  'other',
+] as const;
+export type Call = (typeof CALLS)[number];
 
 /**
  * - refused: not now, nothing appended

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import {
   AGGREGATES,
+  CALLS,
   type Plan,
   type PlannedFault,
   type PlannedRow,
@@ -75,6 +76,15 @@ const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant('topic' as const), atMs, forMs, topic: fc.nat(TOPICS.length - 1) }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('grow' as const), atMs }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('slow' as const),
+      ...{ atMs, forMs },
+      call: fc.constantFrom(...CALLS),
+      byMs: fc.oneof(fc.nat(100), fc.nat(1_000), fc.nat(7_000)),
+    }),
+  },
 );
 
 /** Most calls are quick; now and then one takes longer than everything around it. */

@@ -5,7 +5,7 @@ import type { RowId } from '../../../src/model/row-ids.ts';
 import type { Leader, SavedOffsets } from '../../../src/model/store.ts';
 import type { EventLoop } from './event-loop.ts';
 import type { Life } from './life.ts';
-import { isCommitted, type Write } from './plan.ts';
+import { type Call, isCommitted, type Write } from './plan.ts';
 import { ServerLog } from './server-log.ts';
 import { makeRow, type TableRow } from './table.ts';
 
@@ -80,13 +80,13 @@ export class Server {
    * A transaction of a relay. `decide` runs behind the compare-and-set, which `leader` null leaves out; it may throw.
    * Its rows are held from then on, until the change is there for all to see.
    */
-  async transact<T>(life: Life, leader: Leader | null, what: string, decide: () => OwnChange<T>): Promise<T> {
+  async transact<T>(life: Life, leader: Leader | null, call: Call, decide: () => OwnChange<T>): Promise<T> {
     if (leader?.lost.aborted === true) throw notLeading();
     const before = this.#offsetsRow;
     const { promise: done, resolve: release } = Promise.withResolvers<undefined>();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     this.#offsetsRow = done.then(() => before);
-    this.loop.in(this.loop.delayMs(), () => {
+    this.loop.in(this.loop.delayMs() + this.loop.slowMs(call), () => {
       if (!life.hasSent()) {
         release(undefined);
         return;
@@ -105,7 +105,7 @@ export class Server {
         this.log.append('own', this.#visibilityMs(), () => {
           const result = change.apply();
           for (const row of change.rows) row.holders--;
-          this.onCommitted(`${life.name} ${what}`);
+          this.onCommitted(`${life.name}: ${call}`);
           release(undefined);
           this.loop.in(this.loop.delayMs(), () => life.inside(() => resolve(result)));
         });

@@ -90,6 +90,7 @@ class Run {
   #isDelivered(): boolean {
     const { server, watch } = this.#world;
     return (
+      server.offsets !== null &&
       server.parked.size <= (this.#world.plan.mode === 'sweep' ? 1 : 0) &&
       server.rows.every((row) => {
         const isEnded = row.status === (isPoisoned(row) ? 'failed' : 'published');
@@ -165,6 +166,13 @@ class Run {
         });
         break;
       }
+      case 'slow':
+        loop.slowerMs.set(fault.call, fault.byMs);
+        loop.in(fault.forMs, () => {
+          over();
+          loop.slowerMs.delete(fault.call);
+        });
+        break;
       case 'grow':
         broker.grow('orders', 4);
         broker.grow('payments', 2);

@@ -31,13 +31,13 @@ export class SimulatedPublisher implements Publisher {
   }
 
   connect(): Promise<void> {
-    return this.#life.ask(() => undefined);
+    return this.#life.ask('other', () => undefined);
   }
 
   async topic(name: string, refresh = false): Promise<TopicState> {
     const known = this.#known.get(name);
     if (known !== undefined && !refresh) return known;
-    const state = await this.#life.ask((): TopicState => {
+    const state = await this.#life.ask('topic', (): TopicState => {
       const topic = this.#broker.topics.get(name)!;
       if (!topic.isKnown)
         return { as: 'unusable', fault: fault('KAFKA_UNKNOWN_TOPIC_OR_PARTITION', 'park', name).fault };
@@ -48,7 +48,7 @@ export class SimulatedPublisher implements Publisher {
   }
 
   newProducer(): Promise<ProducerIdentity> {
-    return this.#life.ask(() => ({ id: this.#broker.newProducer(), epoch: 0 }));
+    return this.#life.ask('other', () => ({ id: this.#broker.newProducer(), epoch: 0 }));
   }
 
   send({ topic, partition, bytes }: SealedBatch): Promise<SendOutcome> {

@@ -28,7 +28,7 @@ export class SimulatedSource implements Source {
     const begin = this.#log.behind(from.position);
     const cut = this.#cut.signal;
     for (let at = begin; ;) {
-      await this.#life.ask(() => undefined);
+      await this.#life.ask('stream', () => undefined);
       if (at >= this.#log.entries.length) await this.#grown(signal, cut);
       if (signal.aborted) return;
       if (cut.aborted) throw fault('BINLOG_CONNECTION_LOST', 'retry', 'the stream was cut');
@@ -70,7 +70,7 @@ export class SimulatedSource implements Source {
 
   async *#pieces(rows: readonly TableRow[], signal: AbortSignal): AsyncIterable<RowCursor> {
     for (const row of rows) {
-      await this.#life.ask(() => undefined);
+      await this.#life.ask('stream', () => undefined);
       if (signal.aborted) throw fault('STOPPED', 'halt', 'stopped within a transaction');
       yield cursorOf([row]);
     }

@@ -13,6 +13,7 @@ import type {
   SavedOffsets,
   ServerFacts,
 } from '../../../src/model/store.ts';
+import type { Call } from './plan.ts';
 import type { Leadership } from './leadership.ts';
 import type { Life } from './life.ts';
 import { type OwnChange, type Server, SERVER_UUID } from './server.ts';
@@ -32,7 +33,7 @@ export class SimulatedStore extends SimulatedSweepStore {
   }
 
   serverFacts(): Promise<ServerFacts> {
-    return this.life.ask(() => ({
+    return this.life.ask('other', () => ({
       version: '8.4.0',
       flavour: 'mysql' as const,
       serverUuid: SERVER_UUID,
@@ -41,7 +42,7 @@ export class SimulatedStore extends SimulatedSweepStore {
   }
 
   head(): Promise<Checkpoint> {
-    return this.life.ask(() => this.server.log.head());
+    return this.life.ask('other', () => this.server.log.head());
   }
 
   lead(signal: AbortSignal, onStandby: () => void): Promise<Leader> {
@@ -49,11 +50,11 @@ export class SimulatedStore extends SimulatedSweepStore {
   }
 
   saved(): Promise<SavedOffsets | null> {
-    return this.life.ask(() => this.server.offsets);
+    return this.life.ask('other', () => this.server.offsets);
   }
 
   parked(): Promise<readonly ParkedEntry[]> {
-    return this.life.ask(() =>
+    return this.life.ask('other', () =>
       [...this.server.parked.values()].map(({ dueAtMs, ...entry }) => ({
         ...entry,
         dueInMs: dueAtMs === null ? null : Math.max(0, dueAtMs - this.server.loop.nowMs),
@@ -62,7 +63,7 @@ export class SimulatedStore extends SimulatedSweepStore {
   }
 
   begin(leader: Leader, { checkpoint, high, parkEverything }: NewBeginning): Promise<void> {
-    return this.#change(leader, `begins`, [], () => {
+    return this.#change(leader, 'other', [], () => {
       this.server.save(checkpoint, high);
       if (parkEverything === null) return;
       const scope = { kind: 'everything' } as const;
@@ -75,7 +76,7 @@ export class SimulatedStore extends SimulatedSweepStore {
   }
 
   outboxRows(): Promise<{ any: boolean; pending: number | null }> {
-    return this.life.ask(() => {
+    return this.life.ask('other', () => {
       const visible = this.server.rows.filter(({ entry }) => entry.isVisible);
       return { any: visible.length > 0, pending: visible.filter(({ status }) => status === 'pending').length };
     });
@@ -95,7 +96,7 @@ export class SimulatedStore extends SimulatedSweepStore {
       const checkpoint = request.checkpoint([]);
       const parked = request.parked();
       if (checkpoint === null && parked === null && retire.length === 0) return null;
-      const isDone = await this.server.transact(this.life, leader, 'flushes', () => {
+      const isDone = await this.server.transact(this.life, leader, 'flush', () => {
         const rows = this.server.rowsOf(retire);
         const isHeld = rows.some((row) => this.#isHeldFor(row, LOCK_WAIT_MS));
         if (isHeld) return { rows: [], apply: () => false };
@@ -103,7 +104,7 @@ export class SimulatedStore extends SimulatedSweepStore {
       });
       if (isDone) return checkpoint;
     }
-    return this.server.transact(this.life, leader, 'flushes around locks', () => {
+    return this.server.transact(this.life, leader, 'flush', () => {
       if (this.life.state !== 'running') throw fault('MYSQL_UNREACHABLE', 'retry', 'the connection was silent');
       const rows = this.server.rowsOf([...retire, ...suspects]);
       const held = rows.filter((row) => this.server.isHeld(row));
@@ -123,7 +124,7 @@ export class SimulatedStore extends SimulatedSweepStore {
   }
 
   readRows(_outbox: number, ids: readonly RowId[], dueBeforeMs: number): Promise<FoundRows> {
-    return this.life.ask(() => {
+    return this.life.ask('read rows', () => {
       const rows = this.server.rowsOf(ids);
       // A row that the log shows and SELECT does not is locked by the commit.
       if (rows.some((row) => this.#isHeldFor(row, LOCK_WAIT_MS))) {
@@ -135,7 +136,7 @@ export class SimulatedStore extends SimulatedSweepStore {
   }
 
   fail(leader: Leader, failures: readonly RowFailure[]): Promise<readonly RowFailure[]> {
-    return this.server.transact(this.life, leader, 'fails', () => {
+    return this.server.transact(this.life, leader, 'fail', () => {
       const held = failures.filter(({ id }) => this.server.rowsOf([id]).some((row) => this.server.isHeld(row)));
       const free = failures.filter((failure) => !held.includes(failure));
       return {
@@ -152,7 +153,7 @@ export class SimulatedStore extends SimulatedSweepStore {
   }
 
   releaseClaims(leader: Leader): Promise<number> {
-    return this.server.transact(this.life, leader, 'releases claims', (): OwnChange<number> => {
+    return this.server.transact(this.life, leader, 'other', (): OwnChange<number> => {
       const rows = this.server.rows.filter(({ status, claimedBy }) => {
         return status === 'processing' && claimedBy !== leader.epoch;
       });
@@ -168,15 +169,15 @@ export class SimulatedStore extends SimulatedSweepStore {
   }
 
   isFailed(_outbox: number, id: RowId): Promise<boolean> {
-    return this.life.ask(() => this.server.row(id)?.status === 'failed');
+    return this.life.ask('other', () => this.server.row(id)?.status === 'failed');
   }
 
   close(): Promise<void> {
     return Promise.resolve();
   }
 
-  #change(leader: Leader, what: string, rows: readonly TableRow[], apply: () => void): Promise<void> {
-    return this.server.transact(this.life, leader, what, () => ({ rows, apply }));
+  #change(leader: Leader, call: Call, rows: readonly TableRow[], apply: () => void): Promise<void> {
+    return this.server.transact(this.life, leader, call, () => ({ rows, apply }));
   }
 
   #flushed(

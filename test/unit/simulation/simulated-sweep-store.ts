@@ -19,11 +19,11 @@ export class SimulatedSweepStore {
   }
 
   logEnd(): Promise<Position | null> {
-    return this.life.ask(() => (this.#hasLog ? this.server.log.head().position : null));
+    return this.life.ask('log end', () => (this.#hasLog ? this.server.log.head().position : null));
   }
 
   dueRows(_outbox: number, after: SweepCursor | null, limit: number): Promise<SweepPage> {
-    return this.life.ask(() => {
+    return this.life.ask('look', () => {
       const { rows, next } = this.#page(after, limit, byDueTime, () => true);
       return { rows: rows.map(candidateOf), next };
     });
@@ -35,14 +35,14 @@ export class SimulatedSweepStore {
     limit: number,
     key: Buffer | null,
   ): Promise<{ readonly ids: readonly RowId[]; readonly next: SweepCursor | null }> {
-    return this.life.ask(() => {
+    return this.life.ask('look', () => {
       const { rows, next } = this.#page(after, limit, byId, (row) => key === null || scopeKeyOf(row).equals(key));
       return { ids: rows.map(({ id }) => id), next };
     });
   }
 
   candidates(_outbox: number, ids: readonly RowId[]): Promise<readonly Candidate[]> {
-    return this.life.ask(() =>
+    return this.life.ask('look', () =>
       this.server
         .rowsOf(ids)
         .filter((row) => this.server.isDue(row))
@@ -51,7 +51,7 @@ export class SimulatedSweepStore {
   }
 
   nextDueMs(): Promise<number | null> {
-    return this.life.ask(() => {
+    return this.life.ask('look', () => {
       const { nowMs } = this.server.loop;
       const later = this.server.rows
         .filter(({ entry, status, availableAtMs }) => entry.isVisible && status === 'pending' && availableAtMs > nowMs)
@@ -65,7 +65,7 @@ export class SimulatedSweepStore {
     _outbox: number,
     ids: readonly RowId[],
   ): Promise<{ readonly claimed: readonly RowId[]; readonly locked: readonly RowId[] }> {
-    return this.server.transact(this.life, leader, 'claims', () => {
+    return this.server.transact(this.life, leader, 'claim', () => {
       const wanted = this.server.rowsOf(ids).filter((row) => this.server.isDue(row));
       const locked = wanted.filter((row) => this.server.isHeld(row));
       const rows = wanted.filter((row) => !this.server.isHeld(row));
@@ -83,11 +83,13 @@ export class SimulatedSweepStore {
   }
 
   claimedRows(leader: Leader, _outbox: number, ids: readonly RowId[]): Promise<RowCursor> {
-    return this.life.ask(() => cursorOf(this.server.rowsOf(ids).filter((row) => isClaimedBy(row, leader))));
+    return this.life.ask('claimed rows', () =>
+      cursorOf(this.server.rowsOf(ids).filter((row) => isClaimedBy(row, leader))),
+    );
   }
 
   writeBack(leader: Leader, _outbox: number, outcome: Outcome): Promise<Outcome> {
-    return this.server.transact(this.life, leader, 'writes back', () => {
+    return this.server.transact(this.life, leader, 'write back', () => {
       const isHeld = (id: RowId): boolean => this.server.rowsOf([id]).some((row) => this.server.isHeld(row));
       const ours = (ids: readonly RowId[]): TableRow[] =>
         this.server.rowsOf(ids).filter((row) => isClaimedBy(row, leader) && !this.server.isHeld(row));

@@ -24,6 +24,12 @@ export class Watch {
   readonly #server: Server;
   readonly #broker: Broker;
   readonly #deliveries = new Map<TableRow, number>();
+  /** Rows in the order of their first deliveries. */
+  readonly order: TableRow[] = [];
+  /** Rows that the sweep has claimed at some time. */
+  readonly swept = new Set<TableRow>();
+  /** Scopes that were ever written, by name. */
+  readonly everParked = new Set<string>();
   #mayRepeat = false;
   #broken: Broken | null = null;
 
@@ -74,6 +80,7 @@ export class Watch {
     for (const { row, isSwept } of rows) {
       const before = this.deliveries(row);
       this.#deliveries.set(row, before + 1);
+      if (before === 0) this.order.push(row);
       if (before > 0) {
         if (!this.#mayRepeat) this.#break(`I3 r${row.number} delivered twice without a fault`);
       } else if (row.key !== null && !row.isDelayed) {
@@ -96,11 +103,13 @@ export class Watch {
     this.#trace(() => `${what}: ${this.#stateOf()}`);
     for (const row of this.#server.rows) {
       const { status, number } = row;
+      if (status === 'processing') this.swept.add(row);
       if (status === 'published' && this.deliveries(row) === 0) {
         this.#break(`I1 r${number} marked published, not in its topic`);
       }
       if (status === 'failed' && !isPoisoned(row)) this.#break(`I1 r${number} failed without a cause`);
     }
+    for (const name of this.#server.parked.keys()) this.everParked.add(name);
     this.#checkpointHolds();
   }
 
@@ -111,6 +120,8 @@ export class Watch {
     for (const row of this.#server.rows) {
       if (row.entry.index >= through) return;
       if (row.isDelayed || row.status === 'published' || row.status === 'failed') continue;
+      // In its topic, and only the application keeps it from being marked: the next leader sends it again at worst.
+      if (row.status === 'processing' && this.deliveries(row) > 0) continue;
       if (![...this.#server.parked.values()].some((entry) => this.#covers(entry, row))) {
         this.#break(`I5 the checkpoint passed r${row.number} (${row.status}), and no written scope covers it`);
       }
