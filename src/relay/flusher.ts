@@ -191,7 +191,8 @@ export class Flusher {
 
   async #writeFailures(): Promise<void> {
     const { store, leader, window } = this.#deps;
-    const taken = this.#failures;
+    // More may come while these are written.
+    const taken = [...this.#failures];
     const held = new Set(
       await store.fail(
         leader,
