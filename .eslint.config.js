@@ -10,6 +10,8 @@ const layers = {
   binlog: ['model', 'encoding', 'mysql'],
   kafka: ['model', 'encoding'],
   store: ['model', 'encoding', 'mysql'],
+  retention: ['model', 'store'],
+  limits: ['model', 'store'],
   relay: ['model', 'encoding', 'delivery'],
   observability: ['model'],
   config: ['model'],

@@ -72,6 +72,20 @@ const COMMANDS: readonly RelayCommand[] = [
     load: async () => (await import('./commands/failed-act.ts')).failedDiscard,
   },
   {
+    name: 'purge',
+    summary: 'Delete or archive rows that were published long ago',
+    options: [
+      ['--outbox <table>', 'only this outbox'],
+      ['--older-than <age>', 'published so long ago: 7d, 12h (default: outboxes[].retention.afterMs)'],
+      ['--dry-run', 'only count them; reads the whole table'],
+      ['--yes', 'do not ask; needed where there is no terminal'],
+      ['--json', 'print JSON; the shape is purgeSchema, version 1'],
+    ],
+    examples: ['cdc-relay purge --dry-run', 'cdc-relay purge --older-than 7d --yes'],
+    handlesSignals: true,
+    load: async () => (await import('./commands/purge.ts')).purge,
+  },
+  {
     name: 'config',
     summary: 'Print the configuration that holds, without its secrets',
     options: [

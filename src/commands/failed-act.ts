@@ -88,7 +88,8 @@ async function named(session: Session, settings: Settings, args: readonly string
     if (id === null) throw usageError(`${escapedText(arg)} is no id of ${outboxName(outbox)}`);
     ids.add(id);
   }
-  const rows = await failed.byIds([...ids], true);
+  // A collation may take a row for one of these that has another key.
+  const rows = (await failed.byIds([...ids], true)).filter((row) => ids.has(row.id));
   const notFailed = [...ids].filter((id) => !rows.some((row) => row.id === id));
   return { outbox, failed, rows, notFailed, more: false };
 }

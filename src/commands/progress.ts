@@ -1,0 +1,43 @@
+import { Presets, SingleBar } from 'cli-progress';
+import { countText } from './text.ts';
+
+const LINE_EVERY_MS = 5_000;
+/** Steps of the bar: what is walked may be counted beyond 2^53. */
+const STEPS = 1_000;
+
+/** How far work is that removes rows: a bar on a terminal, else now and then a line. On stderr. */
+export class Progress {
+  readonly #note: (text: string) => void;
+  readonly #bar: SingleBar | null;
+  readonly #startedMs = performance.now();
+  #toldMs = this.#startedMs;
+
+  constructor(note: (text: string) => void, isQuiet: boolean) {
+    this.#note = note;
+    this.#bar =
+      process.stderr.isTTY && !isQuiet
+        ? new SingleBar(
+            {
+              format: '{bar}  {percentage} %  {rows} rows  {rate} rows/s  {eta_formatted} left',
+              stopOnComplete: false,
+            },
+            Presets.shades_classic,
+          )
+        : null;
+    this.#bar?.start(STEPS, 0, { rows: '0', rate: '0' });
+  }
+
+  /** `done` from 0 to 1; null where it is not known. */
+  update(done: number | null, rows: number): void {
+    const nowMs = performance.now();
+    const rate = countText(Math.round((rows * 1000) / Math.max(1, nowMs - this.#startedMs)));
+    this.#bar?.update(Math.floor((done ?? 0) * STEPS), { rows: countText(rows), rate });
+    if (this.#bar !== null || nowMs - this.#toldMs < LINE_EVERY_MS) return;
+    this.#toldMs = nowMs;
+    this.#note(`${done === null ? '' : `${Math.floor(done * 100)} %  `}${countText(rows)} rows  ${rate} rows/s`);
+  }
+
+  stop(): void {
+    this.#bar?.stop();
+  }
+}
