@@ -1,4 +1,4 @@
-import type { Admin, SeekEntry } from 'kafkajs';
+import type { Admin, ITopicConfig, SeekEntry } from 'kafkajs';
 import { eventually } from './until.ts';
 
 const PATIENCE_MS = 20_000;
@@ -16,4 +16,17 @@ export function topicNames(admin: Admin): Promise<string[]> {
 /** First and end offset of each partition of a topic. */
 export function topicOffsets(admin: Admin, topic: string): Promise<(SeekEntry & { high: string; low: string })[]> {
   return eventually(() => admin.fetchTopicOffsets(topic), { withinMs: PATIENCE_MS, what: `offsets of ${topic}` });
+}
+
+/** Returns when every partition has its leader. (The library's own wait fails where a broker hears of a topic late.) */
+export async function createTopics(admin: Admin, wanted: ITopicConfig[]): Promise<void> {
+  await admin.createTopics({ topics: wanted, waitForLeaders: false });
+  const names = wanted.map(({ topic }) => topic);
+  const led = async () => {
+    const { topics } = await admin.fetchTopicMetadata({ topics: names });
+    for (const { name, partitions } of topics) {
+      if (partitions.some(({ leader }) => leader < 0)) throw new Error(`${name} has a partition without a leader`);
+    }
+  };
+  await eventually(led, { withinMs: PATIENCE_MS, what: `leaders of ${names.join(', ')}` });
 }

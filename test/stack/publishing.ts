@@ -8,7 +8,7 @@ import type { ProducerIdentity, Publisher, SealedBatch, SendOutcome } from '../.
 import { emptyRow, Form } from '../../src/model/row.ts';
 import type { Compression, KafkaSettings } from '../../src/model/settings.ts';
 import { kafkaClient } from './kafka-client.ts';
-import { topicNames, topicOffsets } from './patient-admin.ts';
+import { createTopics, topicNames, topicOffsets } from './patient-admin.ts';
 import { eventually } from './until.ts';
 
 export function kafkaSettings(brokers: readonly string[], over: Partial<KafkaSettings> = {}): KafkaSettings {
@@ -147,7 +147,7 @@ export class TopicCorner implements AsyncDisposable {
   async create(partitions = 1, config: Readonly<Record<string, string>> = {}): Promise<string> {
     const topic = this.unused();
     const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }));
-    await this.#admin.createTopics({ topics: [{ topic, numPartitions: partitions, configEntries }] });
+    await createTopics(this.#admin, [{ topic, numPartitions: partitions, configEntries }]);
     return topic;
   }
 

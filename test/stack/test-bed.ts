@@ -4,7 +4,7 @@ import { createConnection, createPool, type Pool } from 'mysql2/promise';
 import { inject } from 'vitest';
 import type { DatabaseServer, KafkaCluster } from './handles.ts';
 import { kafkaClient } from './kafka-client.ts';
-import { eventually } from './until.ts';
+import { createTopics } from './patient-admin.ts';
 
 export interface MysqlPlace {
   readonly host: string;
@@ -82,19 +82,6 @@ async function statement(mysql: MysqlPlace, sql: string): Promise<void> {
   } finally {
     connection.destroy();
   }
-}
-
-/** Returns when every partition has its leader. (The library's own wait fails where a broker hears of a topic late.) */
-async function createTopics(admin: Admin, wanted: { topic: string; numPartitions: number }[]): Promise<void> {
-  await admin.createTopics({ topics: wanted, waitForLeaders: false });
-  const names = wanted.map(({ topic }) => topic);
-  const led = async () => {
-    const { topics } = await admin.fetchTopicMetadata({ topics: names });
-    for (const { name, partitions } of topics) {
-      if (partitions.some(({ leader }) => leader < 0)) throw new Error(`${name} has a partition without a leader`);
-    }
-  };
-  await eventually(led, { withinMs: 20_000, what: `leaders of ${names.join(', ')}` });
 }
 
 async function asAdmin(kafka: Kafka, work: (admin: Admin) => Promise<unknown>): Promise<void> {

@@ -1,3 +1,4 @@
+import { ConfigResourceTypes } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { kafkaClient } from '../../stack/kafka-client.ts';
 import { connected, makeBatch, newProducer, told, TopicCorner, type BatchRecipe } from '../../stack/publishing.ts';
@@ -75,6 +76,41 @@ describe('size', () => {
   });
 });
 
+describe('F1: the limit of a topic that is known', () => {
+  test('is respected before anything is sent, and asked for again', async () => {
+    await using publisher = await connected(brokers);
+    const topic = await topics.create(1, { 'max.message.bytes': '1000' });
+    const limit = async (refresh: boolean) => {
+      const state = await publisher.topic(topic, refresh);
+      return state.as === 'known' ? state.maxBatchBytes : state.fault;
+    };
+    expect(await limit(false)).toBe(1000);
+    const producer = await newProducer(publisher);
+    const over = await makeBatch({ topic, producer, values: ['x'.repeat(2000)] });
+    const refusal = await publisher.send(over);
+    expect(refusal).toMatchObject({
+      as: 'refused',
+      fault: { detail: `${topic}-0: a batch of ${over.bytes.length} bytes, the topic takes 1000` },
+    });
+    const configEntries = [{ name: 'max.message.bytes', value: String(over.bytes.length) }];
+    const resources = [{ type: ConfigResourceTypes.TOPIC, name: topic, configEntries }];
+    await topics.admin.alterConfigs({ resources, validateOnly: false });
+    await until(async () => (await limit(true)) === over.bytes.length, { withinMs: 5000, what: 'the new limit' });
+    // To the byte.
+    expect(told(await publisher.send(over))).toBe('acked');
+    const byte = await makeBatch({ topic, producer, sequence: 1, values: ['x'.repeat(2001)] });
+    expect(told(await publisher.send(byte))).toBe('refused KAFKA_MESSAGE_TOO_LARGE reject');
+  });
+
+  test('does not hold up the first record', async () => {
+    await using publisher = await connected(brokers);
+    const topic = await topics.create(1);
+    const startedMs = performance.now();
+    expect(await publisher.topic(topic)).toEqual({ as: 'known', partitions: 1, maxBatchBytes: DEFAULT_LIMIT });
+    expect(performance.now() - startedMs).toBeLessThan(200);
+  });
+});
+
 describe('topics', () => {
   test('an unknown one is not created, and disturbs no other', async () => {
     await using publisher = await connected(brokers);
@@ -148,6 +184,24 @@ describe('topics', () => {
     const anew = await makeBatch({ topic: gone, partition: 1, producer: await newProducer(publisher), values: ['a'] });
     await until(async () => (await publisher.send(anew)).as === 'acked', { withinMs: 5000, what: 'it is used again' });
     expect(await topics.counts(gone)).toEqual([0, 1]);
+  });
+
+  test('F2: one that is deleted is missed at first, then given up', async () => {
+    await using publisher = await connected(brokers);
+    const topic = await topics.create();
+    await publisher.topic(topic);
+    await topics.admin.deleteTopics({ topics: [topic] });
+    const seen: string[] = [];
+    await until(
+      async () => {
+        const state = await publisher.topic(topic, true);
+        seen.push(state.as === 'known' ? 'known' : state.fault.disposition);
+        return seen.at(-1) === 'park';
+      },
+      { withinMs: 15_000, what: 'it is given up', everyMs: 100 },
+    );
+    expect(seen).toContain('retry');
+    expect(seen.lastIndexOf('known')).toBeLessThan(seen.indexOf('retry'));
   });
 
   test('partitions that are added are seen on refresh', async () => {
