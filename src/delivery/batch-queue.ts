@@ -11,14 +11,17 @@ export class BatchQueue {
   readonly #pool: BufferPool;
   readonly #spare: SpareBatches;
   readonly #maxRecords: number;
+  /** A row that is larger than all buffers of the pool gets one of its own. */
+  readonly #takesOversize: boolean;
   #limitBytes: number;
   readonly #full: Batch[] = [];
   #building: Batch | null = null;
 
-  constructor(pool: BufferPool, spare: SpareBatches, maxRecords: number) {
+  constructor(pool: BufferPool, spare: SpareBatches, maxRecords: number, takesOversize: boolean) {
     this.#pool = pool;
     this.#spare = spare;
     this.#maxRecords = maxRecords;
+    this.#takesOversize = takesOversize;
     this.#limitBytes = pool.largestBytes;
   }
 
@@ -149,10 +152,8 @@ export class BatchQueue {
       buffer = this.#pool.take(BATCH_HEADER_BYTES + bound);
     } else {
       const exactBytes = BATCH_HEADER_BYTES + recordLength(row, 0, 0);
-      buffer =
-        exactBytes <= this.#pool.largestBytes
-          ? this.#pool.take(this.#pool.largestBytes)
-          : this.#pool.takeOversize(exactBytes);
+      if (exactBytes <= this.#pool.largestBytes) buffer = this.#pool.take(this.#pool.largestBytes);
+      else buffer = this.#takesOversize ? this.#pool.takeOversize(exactBytes) : null;
     }
     if (buffer === null) return null;
     this.#building = this.fresh();

@@ -34,8 +34,8 @@ export class Lane {
   constructor(topic: string, partition: number, pool: BufferPool, spare: SpareBatches, maxRecords: number) {
     this.topic = topic;
     this.partition = partition;
-    this.#queue = new BatchQueue(pool, spare, maxRecords);
-    this.#held = new BatchQueue(pool, spare, maxRecords);
+    this.#queue = new BatchQueue(pool, spare, maxRecords, true);
+    this.#held = new BatchQueue(pool, spare, maxRecords, false);
   }
 
   /** Batches are not filled beyond it; a row that is larger is alone in its batch. Null: the pool's largest buffer. */
@@ -133,7 +133,10 @@ export class Lane {
     return [...sending, ...this.#queue.drain(), ...this.#held.drain()];
   }
 
-  /** Like `append`, but the row is not sent before `releaseHeld`. */
+  /**
+   * Like `append`, but the row is not sent before `releaseHeld`. Never of a row larger than all buffers of the pool: what
+   * is waited for may need the one that there is for such rows.
+   */
   hold(row: OutboxRow, transaction: number, timestampMs: number): boolean {
     return this.#held.append(row, transaction, timestampMs);
   }

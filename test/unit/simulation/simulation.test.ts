@@ -6,7 +6,7 @@ import { report } from './report.ts';
 import { simulate } from './simulate.ts';
 
 /** `CDC_RELAY_SIMULATION_SEED` and `…_RUNS` run others than the usual ones. */
-const RUNS = Number(process.env['CDC_RELAY_SIMULATION_RUNS'] ?? full(600, 12_000));
+const RUNS = Number(process.env['CDC_RELAY_SIMULATION_RUNS'] ?? full(1_500, 30_000));
 const SEED = process.env['CDC_RELAY_SIMULATION_SEED'];
 
 test(
