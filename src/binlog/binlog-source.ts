@@ -1,6 +1,6 @@
 import { RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
-import { formatPosition, type Checkpoint, type Position } from '../model/position.ts';
+import { comparePositions, formatPosition, type Checkpoint, type Position } from '../model/position.ts';
 import type { MysqlSettings, OutboxSettings } from '../model/settings.ts';
 import type { Source, TransactionGroup } from '../model/source.ts';
 import { DumpConnection } from './dump-connection.ts';
@@ -9,6 +9,7 @@ import { LeftRows } from './left-rows.ts';
 import { LogReader } from './log-reader.ts';
 import { lookAhead } from './look-ahead.ts';
 import { PiecewiseTransaction } from './piecewise-transaction.ts';
+import { PreparedXa } from './prepared-xa.ts';
 import type { ServerFacts } from './server-facts.ts';
 import { newCounters, type SourceCounters } from './source-counters.ts';
 import { Tail } from './tail.ts';
@@ -28,34 +29,52 @@ export interface BinlogSource extends Source {
 /** The binlog over zongji's connection, each event read from its bytes. */
 export function createBinlogSource(options: BinlogSourceOptions): BinlogSource {
   const counters = newCounters();
-  const left = new LeftRows(counters, options.log);
-  const nameless = { seen: false };
+  const seen: Seen = {
+    counters,
+    left: new LeftRows(counters, options.log),
+    prepared: new PreparedXa(),
+    reached: null,
+    nameless: false,
+  };
   return {
     counters,
-    stream: (from, signal) => streamFrom(options, counters, left, nameless, from, signal),
+    stream: (from, signal, tolerant = false) => streamFrom(options, seen, from, signal, tolerant),
   };
+}
+
+/** What outlives a stream. */
+interface Seen {
+  readonly counters: SourceCounters;
+  readonly left: LeftRows;
+  readonly prepared: PreparedXa;
+  /** How far the streams so far have come; null before the first. */
+  reached: Position | null;
+  /** Rows were met whose columns the log does not name: each stream begins with reading ahead then. */
+  nameless: boolean;
 }
 
 /** What a stream needs, and where it begins. */
 interface StreamParts {
   readonly options: BinlogSourceOptions;
-  readonly counters: SourceCounters;
+  readonly seen: Seen;
   readonly from: Position | LargeTransaction;
   /** Null: to be asked for. */
   readonly facts: ServerFacts | null;
   readonly signal: AbortSignal;
+  readonly tolerant: boolean;
 }
 
 async function* streamFrom(
   options: BinlogSourceOptions,
-  counters: SourceCounters,
-  left: LeftRows,
-  /** Rows were met whose columns the log does not name: each stream begins with reading ahead then. */
-  nameless: { seen: boolean },
+  seen: Seen,
   from: Checkpoint,
   signal: AbortSignal,
+  tolerant: boolean,
 ): AsyncGenerator<TransactionGroup, void, undefined> {
   if (signal.aborted) return;
+  const parts = { options, seen, signal, tolerant };
+  if (seen.reached !== null && comparePositions(from.position, seen.reached) > 0) seen.prepared.forget();
+  seen.reached = from.position;
   let tail: Tail | null = null;
   // What is handed on in pieces goes on to its end: half a transaction that is sent is sent again by the next start.
   let inPieces = false;
@@ -64,25 +83,27 @@ async function* streamFrom(
   };
   signal.addEventListener('abort', stop);
   try {
-    const ahead = nameless.seen ? await lookAhead(options, from.position, signal) : null;
-    let open = await openTail({ options, counters, from: from.position, facts: ahead, signal });
+    const ahead = seen.nameless ? await lookAhead({ ...options, tolerant }, from.position, signal) : null;
+    let open = await openTail({ ...parts, from: from.position, facts: ahead });
     ({ tail } = open);
     options.log.info('binlog-streaming', { from: formatPosition(from.position) });
     while (!hasBeenAborted(signal)) {
-      left.tell(performance.now());
+      seen.left.tell(performance.now());
       const group = await tail.pull();
       if (hasBeenAborted(signal)) return;
       if (group !== null) {
+        seen.reached = group.reached;
         yield group;
         continue;
       }
       const { large } = tail;
       if (large === null) return;
       options.log.info('binlog-second-read', { from: formatPosition(large.begin) });
-      open = await openTail({ options, counters, from: large, facts: open.facts, signal });
+      open = await openTail({ ...parts, from: large, facts: open.facts });
       ({ tail } = open);
       if (hasBeenAborted(signal)) return;
       inPieces = true;
+      seen.reached = large.end;
       yield {
         transactions: [new PiecewiseTransaction(large, tail)],
         reached: large.end,
@@ -93,7 +114,7 @@ async function* streamFrom(
       if (!tail.isWhole) throw new Error('a transaction in pieces was not read to its end');
     }
   } catch (error) {
-    nameless.seen ||= error instanceof RelayError && error.fault.code === 'MYSQL_SCHEMA';
+    seen.nameless ||= error instanceof RelayError && error.fault.code === 'MYSQL_SCHEMA';
     if (!hasBeenAborted(signal) || inPieces) throw error;
   } finally {
     signal.removeEventListener('abort', stop);
@@ -103,10 +124,11 @@ async function* streamFrom(
 
 async function openTail({
   options,
-  counters,
+  seen,
   from,
   facts,
   signal,
+  tolerant,
 }: StreamParts): Promise<{ tail: Tail; facts: ServerFacts }> {
   const { mysql, outboxes, maxTransactionBytes } = options;
   const at = 'begin' in from ? from.begin : from;
@@ -119,7 +141,9 @@ async function openTail({
     ignoreCase: known.ignoreCase,
     mariadb: known.mariadb,
     maxTransactionBytes,
-    counters,
+    counters: seen.counters,
+    prepared: seen.prepared,
+    tolerant,
   });
   return { tail: new Tail(mysql, open.dump, reader), facts: known };
 }

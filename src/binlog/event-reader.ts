@@ -2,7 +2,17 @@ import { fault, RelayError } from '../model/fault.ts';
 import type { Position } from '../model/position.ts';
 import { CHECKSUM_BYTES, checksumBytesOf, checksumHolds } from './checksum.ts';
 import { readHeartbeat, readHeartbeatV2, readRotate } from './control-events.ts';
-import { ARTIFICIAL_FLAG, END_AT, EventType, FLAGS_AT, HEADER_BYTES, SIZE_AT, TYPE_AT } from './event-header.ts';
+import {
+  ARTIFICIAL_FLAG,
+  END_AT,
+  EventType,
+  FLAGS_AT,
+  HEADER_BYTES,
+  IGNORABLE_FLAG,
+  MEANINGLESS,
+  SIZE_AT,
+  TYPE_AT,
+} from './event-header.ts';
 import { EventSplitter } from './event-splitter.ts';
 import type { GroupBuilder } from './group-builder.ts';
 import { u16, u32, u48 } from './little-endian.ts';
@@ -10,10 +20,12 @@ import type { LogPosition } from './log-position.ts';
 import { inflateEvent, isCompressedRows } from './mariadb-compressed.ts';
 import { AT_ONCE_BYTES, inflateAtOnce, readPayload, type Payload } from './payload.ts';
 import type { OutboxTable } from './outbox-table.ts';
-import { CHANGES, readRowsEvent } from './rows-event.ts';
+import { CHANGES, readRowsEvent, type RowsEvent } from './rows-event.ts';
 import { readStatement } from './query-event.ts';
 import type { TableRegistry } from './table-registry.ts';
 import type { TransactionAssembler } from './transaction-assembler.ts';
+import { UndecodableError, whyUndecodable } from './undecodable.ts';
+import { readXaPrepare } from './xa-prepare.ts';
 
 /** The number of a row event that only closes a statement. */
 const NO_TABLE = 0xff_ffff;
@@ -23,26 +35,30 @@ export interface EventReaderOptions {
   readonly tables: TableRegistry;
   readonly groups: GroupBuilder;
   readonly assembler: TransactionAssembler;
+  /** A transaction that cannot be read is passed over by the headers of its events. */
+  readonly tolerant: boolean;
 }
 
 /**
  * The tap: takes every event of a dump, in order, as bytes. Positions follow all of them; what marks transactions and
- * outbox rows goes to the assembler; the rest is passed over, types that are not known too.
+ * outbox rows goes to the assembler; the rest is passed over.
  */
 export class EventReader {
   readonly #position: LogPosition;
   readonly #tables: TableRegistry;
   readonly #groups: GroupBuilder;
   readonly #assembler: TransactionAssembler;
+  readonly #tolerant: boolean;
   readonly #inside = new EventSplitter((b, start, end) => this.#insideEvent(b, start, end));
   #checksumBytes = CHECKSUM_BYTES;
   #large: Payload | null = null;
 
-  constructor({ position, tables, groups, assembler }: EventReaderOptions) {
+  constructor({ position, tables, groups, assembler, tolerant }: EventReaderOptions) {
     this.#position = position;
     this.#tables = tables;
     this.#groups = groups;
     this.#assembler = assembler;
+    this.#tolerant = tolerant;
   }
 
   /**
@@ -61,21 +77,34 @@ export class EventReader {
     return large;
   }
 
-  /** A piece of what is in a payload. Throws anything: `broken` makes it a fault. */
+  /** A piece of what is in a payload. Throws anything: it is for `insideFails`. */
   inside(piece: Buffer): void {
     this.#inside.push(piece);
   }
 
+  /** Throws anything: it is for `insideFails`. */
   insideEnds(): void {
     this.#inside.end();
     if (this.#assembler.isBetween) this.#groups.reach(this.#position);
   }
 
+  /** The payload cannot be read: its transaction is passed over, or a RelayError is thrown. */
+  insideFails(error: unknown): void {
+    try {
+      this.#passOver(error, EventType.TransactionPayload, 0);
+    } catch (thrown) {
+      throw this.broken(thrown, EventType.TransactionPayload);
+    }
+    if (this.#assembler.isBetween) this.#groups.reach(this.#position);
+  }
+
   /** What is thrown when the event read last cannot be read. */
   broken(error: unknown, type: number | string): RelayError {
-    if (error instanceof RelayError) return error;
-    const detail = `cannot read the event at ${this.#position.toString()} (type ${type})`;
-    return fault('BINLOG_DECODE', 'retry', detail, error);
+    return error instanceof RelayError ? error : fault('BINLOG_DECODE', 'retry', this.#unreadable(type), error);
+  }
+
+  #unreadable(type: number | string): string {
+    return `cannot read the event at ${this.#position.toString()} (type ${type})`;
   }
 
   #event(b: Buffer, start: number, end: number): void {
@@ -89,8 +118,24 @@ export class EventReader {
     if (inFile && type !== EventType.Heartbeat && type !== EventType.HeartbeatV2) {
       if (!this.#position.advance(size, u32(b, start + END_AT))) throw new RangeError('an event out of its place');
     }
-    this.#take(type, b, start, end, bodyEnd);
+    try {
+      this.#take(type, b, start, end, bodyEnd);
+    } catch (error) {
+      this.#passOver(error, type, u32(b, start));
+    }
     if (this.#assembler.isBetween) this.#groups.reach(this.#position);
+  }
+
+  /** Gives up the transaction that the event belongs to. Throws what is not of one transaction alone. */
+  #passOver(error: unknown, type: number, seconds: number): void {
+    const why = OF_THE_FILE.has(type) ? null : whyUndecodable(error, this.#tolerant, this.#unreadable(type));
+    if (why === null) throw error;
+    this.#assembler.giveUp(why, seconds);
+    if (why.code === 'BINLOG_DECODE' && STATEMENTS.has(type)) this.#tables.mayHaveChanged();
+    if (type !== EventType.TransactionPayload) return;
+    // Its commit is in it.
+    this.#inside.reset();
+    this.#assembler.commit();
   }
 
   #take(type: number, b: Buffer, start: number, end: number, bodyEnd: number): void {
@@ -122,8 +167,7 @@ export class EventReader {
         assembler.commit();
         break;
       case EventType.XaPrepare:
-        // One byte: prepared and committed in one.
-        assembler.prepare(b[start + HEADER_BYTES] !== 0);
+        assembler.prepare(readXaPrepare(b, start, bodyEnd));
         break;
       case EventType.AnonymousGtid:
         assembler.opens().readAnonymous(b, start, bodyEnd, u32(b, start));
@@ -153,11 +197,8 @@ export class EventReader {
         this.#heartbeat(readHeartbeatV2(b, start, bodyEnd));
         break;
       case EventType.Incident:
-        throw fault(
-          'BINLOG_INCIDENT',
-          'halt',
-          `${this.#position.toString()}: the server says that it lost events here`,
-        );
+        assembler.incident(u32(b, start));
+        break;
       case EventType.TransactionPayload:
         this.#payload(b, start, end, bodyEnd);
         break;
@@ -165,9 +206,10 @@ export class EventReader {
         this.#inflated(b, start, end, bodyEnd);
         break;
       default:
-        // The other types mean nothing here.
-        if (isCompressedRows(type) && !assembler.passesOver && this.#outbox(b, start) !== null)
-          this.#inflated(b, start, end, bodyEnd);
+        if (isCompressedRows(type)) {
+          if (!assembler.passesOver && this.#outbox(b, start) !== null) this.#inflated(b, start, end, bodyEnd);
+        } else if (!MEANINGLESS.has(type) && (u16(b, start + FLAGS_AT) & IGNORABLE_FLAG) === 0)
+          assembler.unknown(type, u32(b, start));
     }
   }
 
@@ -186,7 +228,11 @@ export class EventReader {
   #insideEvent(b: Buffer, start: number, end: number): void {
     const type = b[start + TYPE_AT];
     if (OUTSIDE.has(type)) throw new RangeError(`an event of type ${type} inside a payload`);
-    this.#take(type, b, start, end, end);
+    try {
+      this.#take(type, b, start, end, end);
+    } catch (error) {
+      this.#passOver(error, type, u32(b, start));
+    }
   }
 
   /** MariaDB's compressed events. */
@@ -216,12 +262,19 @@ export class EventReader {
     if (table === null) return;
     const change = CHANGES[type];
     if (change === 'partial') {
-      assembler.partialRows();
+      assembler.partialRows(u32(b, start));
       return;
     }
     if (change === 'delete' && !assembler.hasRows) return;
     this.#checkSum(b, start, end, bodyEnd);
-    const event = readRowsEvent(table, change, b, start, bodyEnd);
+    let event: RowsEvent | null;
+    try {
+      event = readRowsEvent(table, change, b, start, bodyEnd);
+    } catch (error) {
+      // What is changed of rows from before is none of the tail's.
+      if (error instanceof UndecodableError && change === 'update' && !assembler.hasRows) return;
+      throw error;
+    }
     if (event !== null) assembler.rows(event);
   }
 
@@ -236,13 +289,25 @@ export class EventReader {
   }
 }
 
-/** What moves the position or changes how the stream is read is never inside a payload. */
-const OUTSIDE: ReadonlySet<number> = new Set([
+/** Without what these say nothing behind them can be read. */
+const OF_THE_FILE: ReadonlySet<number> = new Set([
   EventType.Stop,
   EventType.Rotate,
   EventType.FormatDescription,
   EventType.Heartbeat,
   EventType.HeartbeatV2,
+]);
+
+/** They may change tables. */
+const STATEMENTS: ReadonlySet<number> = new Set([
+  EventType.Query,
+  EventType.ExecuteLoadQuery,
+  EventType.MariadbCompressedQuery,
+]);
+
+/** What moves the position or changes how the stream is read is never inside a payload. */
+const OUTSIDE: ReadonlySet<number> = new Set([
+  ...OF_THE_FILE,
   EventType.Gtid,
   EventType.AnonymousGtid,
   EventType.TaggedGtid,

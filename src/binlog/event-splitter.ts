@@ -42,6 +42,12 @@ export class EventSplitter {
     if (this.#heldBytes > 0) throw new RangeError('the last event of a payload is cut off');
   }
 
+  /** Begins anew, whatever was held. */
+  reset(): void {
+    this.#held = [];
+    this.#heldBytes = 0;
+  }
+
   /** Adds what the held event lacks; gives where the next one begins. */
   #complete(piece: Buffer, at: number): number {
     if (this.#heldBytes < HEADER_BYTES) {

@@ -1,10 +1,10 @@
-import { fault, type RelayError } from '../model/fault.ts';
 import { Form } from '../model/row.ts';
 import type { LogPosition } from './log-position.ts';
 import type { SourceCounters } from './source-counters.ts';
 import type { RowReader } from './row-reader.ts';
 import type { RowPlan } from './row-plan.ts';
 import type { RowsEvent } from './rows-event.ts';
+import { UndecodableError } from './undecodable.ts';
 
 /** A row that the transaction inserted, as it stands at its end; in the order of the inserts. */
 interface Kept {
@@ -18,7 +18,7 @@ interface Kept {
 /**
  * Applies a transaction's own updates and deletes to the rows that it inserted (S16). What it changed of rows from
  * before is none of the tail's; updates that change such a row's primary key (REPLACE does, A1) are counted.
- * `position`: of its end. Throws a RelayError (halt) for images that cannot be followed, a RangeError for broken ones.
+ * `position`: of its end. Throws an UndecodableError for images that cannot be followed, a RangeError for broken ones.
  */
 export function fold(
   events: readonly RowsEvent[],
@@ -79,10 +79,9 @@ function keyOf({ row }: RowReader, plan: RowPlan, position: LogPosition): string
   return `${plan.outbox}:${row.idHigh}:${row.idLow}:${bytes}`;
 }
 
-function unfollowable(column: string, position: LogPosition): RelayError {
-  return fault(
+function unfollowable(column: string, position: LogPosition): UndecodableError {
+  return new UndecodableError(
     'BINLOG_UNSUPPORTED',
-    'halt',
     `${position.toString()}: a row was changed by the transaction that inserted it, and the log leaves out ${column}: ` +
       'binlog_row_image must be FULL where outbox rows are written',
   );

@@ -1,3 +1,5 @@
+import type { Fault } from '../model/fault.ts';
+import type { Position } from '../model/position.ts';
 import type { TransactionGroup } from '../model/source.ts';
 import type { GroupStart } from './gtid-event.ts';
 import { GtidRuns } from './gtid-runs.ts';
@@ -7,6 +9,8 @@ import { CommittedTransaction, type TransactionCursor } from './transaction-curs
 
 /** So much log without a row for us, and the way that was come is worth saving. */
 const WORTH_SAVING_BYTES = 16 * 1024 * 1024;
+
+const NO_EVENTS: readonly RowsEvent[] = [];
 
 /** Collects what one read from the socket gave. */
 export class GroupBuilder {
@@ -28,12 +32,15 @@ export class GroupBuilder {
     this.#offset = this.#sealedOffset = from.offset;
   }
 
-  /** A transaction with rows, committed at `position`. */
-  commit(group: GroupStart, events: readonly RowsEvent[], bytes: number, position: LogPosition): void {
-    const { file, offset } = position;
-    this.#transactions.push(new CommittedTransaction(this.#cursor, events, file, offset, group, this.#runs.take()));
+  /** A transaction with rows, committed at `end`. */
+  commit(group: GroupStart, events: readonly RowsEvent[], bytes: number, end: Position): void {
+    this.#push(group, events, end, null);
     this.heldBytes += bytes;
-    this.#foreignBytes = 0;
+  }
+
+  /** One whose rows cannot be given. */
+  giveUp(group: GroupStart, why: Fault, end: Position): void {
+    this.#push(group, NO_EVENTS, end, why);
   }
 
   /** A transaction with nothing for us; `foreignBytes` of log that are nobody's bookkeeping. */
@@ -47,6 +54,12 @@ export class GroupBuilder {
     if (position.file !== this.#file) this.#rotated = true;
     this.#file = position.file;
     this.#offset = position.offset;
+  }
+
+  #push(group: GroupStart, events: readonly RowsEvent[], { file, offset }: Position, why: Fault | null): void {
+    const skipped = this.#runs.take();
+    this.#transactions.push(new CommittedTransaction(this.#cursor, events, file, offset, group, skipped, why));
+    this.#foreignBytes = 0;
   }
 
   /** Null when nothing has happened since the last one. */

@@ -30,11 +30,11 @@ export class GroupStart {
   #domainText = '';
 
   readGtid(b: Buffer, start: number, bodyEnd: number, seconds: number): void {
+    this.none(seconds);
     if (bodyEnd < start + COMMIT_TIME_AT) throw new RangeError('GTID event too short');
     this.sid = this.#sidAt(b, start + SID_AT);
     this.gno = u64(b, start + GNO_AT);
     this.#commitTime(b, start, bodyEnd, seconds);
-    this.standalone = false;
   }
 
   readAnonymous(b: Buffer, start: number, bodyEnd: number, seconds: number): void {
@@ -56,11 +56,11 @@ export class GroupStart {
    * 3 tag, 4 last committed, 5 sequence number, 6 commit time (microseconds).
    */
   readTagged(b: Buffer, start: number, bodyEnd: number, seconds: number): void {
+    this.none(seconds);
     const reader = new VarintReader(b, start + HEADER_BYTES, bodyEnd);
     if (reader.unsigned() !== 1) throw new RangeError('tagged GTID event of an unknown format');
     reader.unsigned();
     reader.unsigned();
-    this.none(seconds);
     let uuid = '';
     let tag = '';
     let field = -1;
@@ -79,8 +79,8 @@ export class GroupStart {
 
   /** MariaDB: sequence number (8), domain (4), flags (1: bit 0 standalone); the server is the header's. */
   readMariadb(b: Buffer, start: number, bodyEnd: number, seconds: number): void {
-    if (bodyEnd < start + HEADER_BYTES + 13) throw new RangeError('GTID event too short');
     this.none(seconds);
+    if (bodyEnd < start + HEADER_BYTES + 13) throw new RangeError('GTID event too short');
     const domain = u32(b, start + HEADER_BYTES + 8);
     const server = u32(b, start + SERVER_ID_AT);
     if (domain !== this.#domain || server !== this.#server) {

@@ -1,14 +1,13 @@
-import type { RelayError } from '../model/fault.ts';
 import type { Position } from '../model/position.ts';
 import type { RowCursor } from '../model/row.ts';
 import type { TransactionGroup } from '../model/source.ts';
-import { EventType } from './event-header.ts';
 import { EventReader } from './event-reader.ts';
 import { GroupBuilder } from './group-builder.ts';
 import { type LargeTransaction, type Piece, SecondRead } from './large-transaction.ts';
 import { LogPosition } from './log-position.ts';
 import type { KnownOutbox } from './outbox-table.ts';
 import type { Payload } from './payload.ts';
+import { PreparedXa } from './prepared-xa.ts';
 import type { SourceCounters } from './source-counters.ts';
 import { type OnDefinition, TableRegistry } from './table-registry.ts';
 import { TransactionAssembler } from './transaction-assembler.ts';
@@ -26,6 +25,10 @@ export interface LogReaderOptions {
   readonly mariadb: boolean;
   readonly maxTransactionBytes: number;
   readonly counters: SourceCounters;
+  /** Of the streams before; default: none. */
+  readonly prepared?: PreparedXa;
+  /** Events that cannot be read do not end the stream; their transactions are handed on without rows. Default: false. */
+  readonly tolerant?: boolean;
   /** Given: nothing is read but statements that may have changed the columns of an outbox table. */
   readonly onDefinition?: OnDefinition;
 }
@@ -40,7 +43,8 @@ export class LogReader {
   readonly #secondRead: SecondRead | null;
 
   constructor(options: LogReaderOptions) {
-    const { from, maxTransactionBytes, counters, onDefinition = null } = options;
+    const { from, maxTransactionBytes, counters, prepared = new PreparedXa(), onDefinition = null } = options;
+    const { tolerant = false } = options;
     this.#secondRead = 'begin' in from ? new SecondRead(from) : null;
     const position = new LogPosition('begin' in from ? from.begin : from);
     this.#position = position;
@@ -49,10 +53,10 @@ export class LogReader {
     this.#groups = new GroupBuilder(position, this.#cursor);
     const groups = this.#groups;
     this.#assembler = new TransactionAssembler({
-      ...{ position, tables, groups, counters, maxTransactionBytes },
+      ...{ position, tables, groups, counters, prepared, maxTransactionBytes, tolerant },
       secondRead: this.#secondRead,
     });
-    this.#events = new EventReader({ position, tables, groups, assembler: this.#assembler });
+    this.#events = new EventReader({ position, tables, groups, assembler: this.#assembler, tolerant });
   }
 
   /** Row bytes of the transactions that the next group will hold. */
@@ -78,27 +82,19 @@ export class LogReader {
     return this.#events.event(buffer, start, end);
   }
 
-  /** What comes out of a payload, cut anywhere. The buffer is kept. Throws a RelayError. */
+  /** What comes out of a payload, cut anywhere. The buffer is kept. What it throws is for `insideFails`. */
   inside(piece: Buffer): void {
-    try {
-      this.#events.inside(piece);
-    } catch (error) {
-      throw this.broken(error);
-    }
+    this.#events.inside(piece);
   }
 
-  /** The payload has been read to its end. Throws a RelayError. */
+  /** The payload has been read to its end. What it throws is for `insideFails`. */
   insideEnds(): void {
-    try {
-      this.#events.insideEnds();
-    } catch (error) {
-      throw this.broken(error);
-    }
+    this.#events.insideEnds();
   }
 
-  /** Why the payload cannot be read. */
-  broken(error: unknown): RelayError {
-    return this.#events.broken(error, EventType.TransactionPayload);
+  /** The payload cannot be read, and nothing more of it is handed over. Throws a RelayError unless it is passed over. */
+  insideFails(error: unknown): void {
+    this.#events.insideFails(error);
   }
 
   /** Rows of the transaction to begin with since the last piece; null when there are none. */

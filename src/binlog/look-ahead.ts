@@ -10,6 +10,7 @@ import { Tail } from './tail.ts';
 interface LookAheadOptions {
   readonly mysql: MysqlSettings;
   readonly outboxes: readonly OutboxSettings[];
+  readonly tolerant: boolean;
 }
 
 /**
@@ -19,7 +20,7 @@ interface LookAheadOptions {
  * Throws a RelayError; rejects when `signal` is aborted.
  */
 export async function lookAhead(
-  { mysql, outboxes }: LookAheadOptions,
+  { mysql, outboxes, tolerant }: LookAheadOptions,
   from: Position,
   signal: AbortSignal,
 ): Promise<ServerFacts> {
@@ -34,6 +35,7 @@ export async function lookAhead(
     mariadb: facts.mariadb,
     maxTransactionBytes: 0,
     counters: newCounters(),
+    tolerant,
     onDefinition: (outbox, end) => {
       if (comparePositions(end, upTo) <= 0) changedAt[outbox] = end;
     },

@@ -1,10 +1,11 @@
-import { fault } from '../model/fault.ts';
+import { fault, RelayError } from '../model/fault.ts';
 import { comparePositions, formatPosition, type Position } from '../model/position.ts';
 import type { OutboxSettings } from '../model/settings.ts';
 import { isSelfDescribing, nameColumns } from './named-columns.ts';
 import { layOut, planFor, type Layout, type RowPlan } from './row-plan.ts';
 import { fits, type TableDefinition } from './table-definition.ts';
 import { readTableMap, type TableMap } from './table-map.ts';
+import { UndecodableError } from './undecodable.ts';
 
 /** What was found by reading ahead, from where the stream begins: is the definition that of the log's rows? */
 export interface LookedAhead {
@@ -60,8 +61,9 @@ export class OutboxTable {
   }
 
   /**
-   * The plan for images that hold the columns of the bitmap at `at`. Throws a RelayError (halt) when the table cannot
-   * be read, a RangeError when the event is about another number of columns.
+   * The plan for images that hold the columns of the bitmap at `at`. Throws an UndecodableError when the table of then
+   * cannot be read, a RelayError when that of now cannot, or is to be asked for; a RangeError when the event is about
+   * another number of columns.
    */
   plan(buffer: Buffer, at: number, columns: number): RowPlan {
     if (columns !== this.#map.columns.length) throw new RangeError('a row event and its table differ in columns');
@@ -80,7 +82,14 @@ export class OutboxTable {
   #layOut(): Layout {
     const { index, settings, definition } = this.#known;
     if (!isSelfDescribing(this.#map)) this.#checkDefinition();
-    return layOut(index, settings, nameColumns(this.#map, definition));
+    try {
+      return layOut(index, settings, nameColumns(this.#map, definition));
+    } catch (error) {
+      // A table that is there was looked at before the stream began, and could be read.
+      if (definition === null || !(error instanceof RelayError)) throw error;
+      const detail = `${formatPosition(this.#at)}: ${error.fault.detail}, as the table was then`;
+      throw new UndecodableError('BINLOG_UNSUPPORTED', detail);
+    }
   }
 
   /**
@@ -100,21 +109,15 @@ export class OutboxTable {
     if (definitionIsStale)
       throw fault('MYSQL_SCHEMA', 'retry', `${this.name} may have other columns now: they are asked for again`);
     const at = formatPosition(this.#at);
-    if (definition === null) {
-      throw fault(
-        'MYSQL_SCHEMA',
-        'halt',
-        `${at}: ${this.name} is in the log but not visible to this user: ${NAMELESS}`,
-      );
-    }
+    const refused = (why: string) => new UndecodableError('BINLOG_UNSUPPORTED', `${at}: ${why}: ${NAMELESS}`);
+    if (definition === null) throw refused(`${this.name} is in the log but gone, or not visible to this user`);
     const { changedAt } = lookedAhead;
     if (changedAt !== null && comparePositions(this.#at, changedAt) < 0) {
-      const by = `may have changed since, by the statement that ends at ${formatPosition(changedAt)}`;
-      throw fault('BINLOG_UNSUPPORTED', 'halt', `${at}: the columns of ${this.name} ${by}: ${NAMELESS}`);
+      const by = `by the statement that ends at ${formatPosition(changedAt)}`;
+      throw refused(`the columns of ${this.name} may have changed since, ${by}`);
     }
-    if (this.#seconds < definition.createdAtSeconds || !fits(definition, this.#map)) {
-      throw fault('BINLOG_UNSUPPORTED', 'halt', `${at}: the columns of ${this.name} have changed since: ${NAMELESS}`);
-    }
+    if (this.#seconds < definition.createdAtSeconds || !fits(definition, this.#map))
+      throw refused(`the columns of ${this.name} have changed since`);
   }
 }
 

@@ -12,6 +12,7 @@ export class PiecewiseTransaction implements Transaction {
   readonly commitMicros: number;
   /** Those before it came with the group before it. */
   readonly skipped: readonly GtidRun[] = [];
+  readonly undecodable = null;
   readonly #tail: Tail;
 
   constructor({ end, sid, gno, commitMicros }: LargeTransaction, tail: Tail) {

@@ -1,11 +1,14 @@
 import { EventType, HEADER_BYTES } from './event-header.ts';
 import { u16 } from './little-endian.ts';
+import { xidIn, type Xid } from './xa-prepare.ts';
 
 /** What a statement in the log means for the transaction around it. */
 export type Statement =
   | { readonly kind: 'begin' }
   | { readonly kind: 'xa start' }
   | { readonly kind: 'xa end' }
+  | { readonly kind: 'xa commit'; readonly xid: Xid | null }
+  | { readonly kind: 'xa rollback'; readonly xid: Xid | null }
   | { readonly kind: 'commit' }
   | { readonly kind: 'rollback' }
   | { readonly kind: 'savepoint'; readonly name: string }
@@ -15,14 +18,8 @@ export type Statement =
 const BEGIN: Statement = { kind: 'begin' };
 const COMMIT: Statement = { kind: 'commit' };
 const ROLLBACK: Statement = { kind: 'rollback' };
-/** A transaction that was prepared before is decided by one that holds nothing else. */
-const XA: Readonly<Record<string, Statement>> = {
-  start: { kind: 'xa start' },
-  begin: { kind: 'xa start' },
-  end: { kind: 'xa end' },
-  commit: COMMIT,
-  rollback: COMMIT,
-};
+const XA_START: Statement = { kind: 'xa start' };
+const XA_END: Statement = { kind: 'xa end' };
 
 /**
  * QUERY: thread (4), seconds (4), length of the schema's name (1), error (2), length of the status variables (2);
@@ -47,23 +44,43 @@ function isBegin(b: Buffer, p: number, end: number): boolean {
 
 const LONGEST_MARKER = 1024;
 const MARKER =
-  /^\s*(?:xa\s+(?<xa>start|begin|end|commit|rollback)\b|(?<ending>commit|rollback)\s*$|savepoint\s+(?<savepoint>.+)$|rollback\s+to\s+(?<back>.+)$)/is;
+  /^\s*(?:xa\s+(?<xa>start|begin|end|commit|rollback)\b(?<xid>.*)|(?<ending>commit|rollback)\s*$|savepoint\s+(?<savepoint>.+)$|rollback\s+to\s+(?<back>.+)$)/is;
 
 interface Marker {
   readonly xa?: string;
+  readonly xid?: string;
   readonly ending?: string;
   readonly savepoint?: string;
   readonly back?: string;
 }
 
 function classify(text: string, schema: () => string): Statement {
-  const { xa, ending, savepoint, back } =
-    (MARKER.exec(text.slice(0, LONGEST_MARKER))?.groups as Marker | undefined) ?? {};
-  if (xa !== undefined) return XA[xa.toLowerCase()];
+  const {
+    xa,
+    xid = '',
+    ending,
+    savepoint,
+    back,
+  } = (MARKER.exec(text.slice(0, LONGEST_MARKER))?.groups as Marker | undefined) ?? {};
+  if (xa !== undefined) return xaStatement(xa.toLowerCase(), xid);
   if (ending !== undefined) return ending.toLowerCase() === 'commit' ? COMMIT : ROLLBACK;
   if (savepoint !== undefined) return { kind: 'savepoint', name: savepointName(savepoint) };
   if (back !== undefined) return { kind: 'rollback to', name: savepointName(back) };
   return { kind: 'other', schema: schema(), text };
+}
+
+/** A transaction that was prepared before is decided by one that holds nothing else. */
+function xaStatement(verb: string, xid: string): Statement {
+  switch (verb) {
+    case 'commit':
+      return { kind: 'xa commit', xid: xidIn(xid) };
+    case 'rollback':
+      return { kind: 'xa rollback', xid: xidIn(xid) };
+    case 'end':
+      return XA_END;
+    default:
+      return XA_START;
+  }
 }
 
 /** Savepoint names are compared without regard to case. */

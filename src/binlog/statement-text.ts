@@ -47,17 +47,49 @@ const NO_TABLES = new Set([
   'sql',
 ]);
 
+/** Settings for one statement are shorter. */
+const LONGEST_HEAD = 4096;
+
 /** What `text`, run with `schema` as the default, may have done to the table. */
 export function meansFor(
   text: string,
   schema: string,
   table: { readonly schema: string; readonly name: string },
 ): TextMeans {
+  const means = meaningOf(text);
+  return means !== 'nothing' && names(text.toLowerCase(), schema, table) ? means : 'nothing';
+}
+
+/** If it is about the table. */
+function meaningOf(text: string): TextMeans {
   const words = wordsOf(text);
   const first = words.next().value ?? '';
-  const means = MEANS[first] ?? 'nothing';
-  if (means === 'nothing' || ((first === 'create' || first === 'drop') && isOfNoTable(words))) return 'nothing';
-  return names(text.toLowerCase(), schema, table) ? means : 'nothing';
+  switch (first) {
+    case 'create':
+    case 'drop':
+      return isOfNoTable(words) ? 'nothing' : 'definition';
+    case 'set':
+      // MariaDB: SET STATEMENT, values, FOR, the statement.
+      return words.next().value === 'statement' ? meaningBehindFor(text) : 'nothing';
+    case 'analyze': {
+      // MariaDB: the statement is run, and how it was is shown; FORMAT=JSON hides which it is.
+      const second = words.next().value ?? '';
+      return second === 'format' ? 'inserts' : (MEANS[second] ?? 'nothing');
+    }
+    default:
+      return MEANS[first] ?? 'nothing';
+  }
+}
+
+/** Where the values end is not looked for: what may be a statement counts, and one that is not found may be any. */
+function meaningBehindFor(text: string): TextMeans {
+  const head = text.slice(0, LONGEST_HEAD);
+  for (const { index } of head.matchAll(/\bfor\b/gi)) {
+    const behind = head.slice(index + 'for'.length);
+    const means = /^\W*set\b/i.test(behind) ? 'nothing' : meaningOf(behind);
+    if (means !== 'nothing') return means;
+  }
+  return 'inserts';
 }
 
 function isOfNoTable(words: Iterable<string>): boolean {
@@ -80,15 +112,21 @@ function* wordsOf(text: string): Generator<string, undefined> {
 function names(text: string, schema: string, table: { readonly schema: string; readonly name: string }): boolean {
   const wanted = latin1(table.name);
   for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + 1)) {
-    const quoted = text[at - 1] === '`' && text[at + wanted.length] === '`';
+    const quoted = isQuote(text[at - 1]) && text[at - 1] === text[at + wanted.length];
     if (!quoted && (isWord(text[at - 1]) || isWord(text[at + wanted.length]))) continue;
-    const qualifier = /(?:`((?:[^`]|``)+)`|([\w$\u0080-\u00ff]+))\s*\.\s*$/.exec(
-      text.slice(Math.max(0, at - 200), quoted ? at - 1 : at),
-    );
-    const named = qualifier?.[1]?.replaceAll('``', '`') ?? qualifier?.[2] ?? schema.toLowerCase();
+    const qualifier = QUALIFIER.exec(text.slice(Math.max(0, at - 200), quoted ? at - 1 : at));
+    const { ticks, quotes, plain } = (qualifier?.groups ?? {}) as Partial<Record<string, string>>;
+    const named = ticks?.replaceAll('``', '`') ?? quotes?.replaceAll('""', '"') ?? plain ?? schema.toLowerCase();
     if (named === latin1(table.schema)) return true;
   }
   return false;
+}
+
+/** The schema before a name, in backticks, in quotes (ANSI_QUOTES), or plain. */
+const QUALIFIER = /(?:`(?<ticks>(?:[^`]|``)+)`|"(?<quotes>(?:[^"]|"")+)"|(?<plain>[\w$\u0080-\u00ff]+))\s*\.\s*$/;
+
+function isQuote(character: string | undefined): boolean {
+  return character === '`' || character === '"';
 }
 
 /** The log's bytes, as the text was read. */

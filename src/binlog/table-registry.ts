@@ -82,15 +82,22 @@ export class TableRegistry {
     return this.#options.onDefinition === null ? gravest : 'nothing';
   }
 
+  /** A statement that cannot be read may have changed the columns of any. */
+  mayHaveChanged(): void {
+    for (const outbox of this.#options.outboxes) this.#changed(outbox);
+  }
+
   #changed(outbox: KnownOutbox): void {
     const { position, onDefinition } = this.#options;
     const { file, offset } = position;
-    if (onDefinition !== null) onDefinition(outbox.index, { file, offset });
-    else if (outbox.lookedAhead !== null && comparePositions({ file, offset }, outbox.lookedAhead.upTo) > 0) {
-      outbox.definitionIsStale = true;
-      // What was worked out for a number holds no more, should the number live on.
-      this.forget();
+    if (onDefinition !== null) {
+      onDefinition(outbox.index, { file, offset });
+      return;
     }
+    // What was worked out for a number holds no more, should the number live on.
+    this.forget();
+    if (outbox.lookedAhead !== null && comparePositions({ file, offset }, outbox.lookedAhead.upTo) > 0)
+      outbox.definitionIsStale = true;
   }
 
   #read(buffer: Buffer, start: number, bodyEnd: number, seconds: number): Entry {

@@ -105,8 +105,7 @@ export class Tail {
       if (this.#isOver()) return;
       this.#reader.insideEnds();
     } catch (error) {
-      this.end(this.#reader.broken(error));
-      return;
+      if (!this.#isPassedOver(error)) return;
     }
     if (this.#reader.large !== null) {
       this.end(null);
@@ -117,6 +116,17 @@ export class Tail {
     for (const { buffer, start, end } of behind) this.#event(buffer, start, end);
     this.#seal();
     if (!this.#isFull) this.#listenAgain();
+  }
+
+  /** What cannot be read of a payload ends the stream, or not. */
+  #isPassedOver(error: unknown): boolean {
+    try {
+      this.#reader.insideFails(error);
+      return true;
+    } catch (thrown) {
+      this.end(thrown as RelayError);
+      return false;
+    }
   }
 
   #chunkRead(): void {

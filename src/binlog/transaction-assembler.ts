@@ -1,4 +1,5 @@
-import { fault, type RelayError } from '../model/fault.ts';
+import { RelayError, type Fault } from '../model/fault.ts';
+import type { Position } from '../model/position.ts';
 import { fold } from './fold.ts';
 import type { GroupBuilder } from './group-builder.ts';
 import { GroupStart } from './gtid-event.ts';
@@ -6,11 +7,14 @@ import { InsertedIds } from './inserted-ids.ts';
 import type { LargeTransaction, SecondRead } from './large-transaction.ts';
 import type { LogPosition } from './log-position.ts';
 import { OpenTransaction } from './open-transaction.ts';
+import type { PreparedXa } from './prepared-xa.ts';
 import type { Statement } from './query-event.ts';
 import { RowReader } from './row-reader.ts';
 import type { RowsEvent } from './rows-event.ts';
 import type { SourceCounters } from './source-counters.ts';
 import { TableKind, type TableRegistry } from './table-registry.ts';
+import { whyUndecodable } from './undecodable.ts';
+import type { XaPrepare, Xid } from './xa-prepare.ts';
 
 /**
  * - between: no transaction is open; a stream may begin here
@@ -26,21 +30,27 @@ export interface AssemblerOptions {
   readonly tables: TableRegistry;
   readonly groups: GroupBuilder;
   readonly counters: SourceCounters;
+  readonly prepared: PreparedXa;
   readonly maxTransactionBytes: number;
+  /** A transaction that cannot be read is handed on without its rows. */
+  readonly tolerant: boolean;
   /** Of the transaction that the stream begins with; null for a stream that begins anywhere. */
   readonly secondRead: SecondRead | null;
 }
 
 /**
- * Events to transactions. Rows are kept from their event to the commit event, those of outbox tables only; what cannot
- * be understood and might hold outbox rows is a fault, so that nothing behind it is handed on.
+ * Events to transactions. Rows are kept from their event to the commit event, those of outbox tables only. A
+ * transaction that might hold outbox rows and cannot be understood is given up: its further events are passed over, and
+ * in its place it is handed on without rows.
  */
 export class TransactionAssembler {
   readonly #position: LogPosition;
   readonly #tables: TableRegistry;
   readonly #groups: GroupBuilder;
   readonly #counters: SourceCounters;
+  readonly #prepared: PreparedXa;
   readonly #maxBytes: number;
+  readonly #tolerant: boolean;
   readonly #folder = new RowReader();
   readonly #open = new OpenTransaction();
   readonly #group = new GroupStart();
@@ -51,18 +61,23 @@ export class TransactionAssembler {
   #sawTable = false;
   /** It touched something else than `cdc_relay_%` tables; what our own goes on to touch is not looked at. */
   #foreign = false;
+  #sawOutbox = false;
+  /** Why it was given up. */
+  #undecodable: Fault | null = null;
   #secondRead: SecondRead | null;
   /** Of a transaction that is too large. */
   #ids = new InsertedIds();
   #large: LargeTransaction | null = null;
 
-  constructor({ position, tables, groups, counters, maxTransactionBytes, secondRead }: AssemblerOptions) {
-    this.#secondRead = secondRead;
-    this.#position = position;
-    this.#tables = tables;
-    this.#groups = groups;
-    this.#counters = counters;
-    this.#maxBytes = maxTransactionBytes;
+  constructor(options: AssemblerOptions) {
+    this.#secondRead = options.secondRead;
+    this.#position = options.position;
+    this.#tables = options.tables;
+    this.#groups = options.groups;
+    this.#counters = options.counters;
+    this.#prepared = options.prepared;
+    this.#maxBytes = options.maxTransactionBytes;
+    this.#tolerant = options.tolerant;
   }
 
   get isBetween(): boolean {
@@ -71,7 +86,7 @@ export class TransactionAssembler {
 
   /** True in a transaction whose rows are passed over unread. */
   get passesOver(): boolean {
-    return this.#own;
+    return this.#own || this.#undecodable !== null;
   }
 
   /** Of this stream to keep: none in a second read. */
@@ -86,8 +101,16 @@ export class TransactionAssembler {
 
   /** A GTID event; the caller has it read into what this gives. */
   opens(): GroupStart {
-    if (this.hasRows) throw new RangeError('a transaction begins inside another');
-    this.commit();
+    if (this.hasRows) {
+      const why = whyUndecodable(
+        new RangeError('a transaction begins inside another'),
+        this.#tolerant,
+        `cannot read the transaction at ${this.#beginning}: it has no end`,
+      );
+      if (why === null) throw new RangeError('a transaction begins inside another');
+      this.giveUp(why, 0);
+    }
+    if (this.#state !== 'between') this.commit(this.#before);
     this.#start();
     return this.#group;
   }
@@ -105,11 +128,21 @@ export class TransactionAssembler {
         return;
       case 'xa end':
         return;
+      case 'xa commit':
+        this.#enter(seconds);
+        this.#decided(statement.xid, seconds);
+        return;
+      case 'xa rollback':
+        this.#enter(seconds);
+        this.#prepared.decided(statement.xid);
+        this.commit();
+        return;
       case 'commit':
         this.commit();
         return;
       case 'rollback':
         this.#open.clear();
+        this.#undecodable = null;
         this.commit();
         return;
       case 'savepoint':
@@ -117,20 +150,18 @@ export class TransactionAssembler {
         return;
       case 'rollback to':
         if (!this.#open.rollBackTo(statement.name) && this.hasRows) {
-          throw this.#unsupported('rows are rolled back to a savepoint that is not in the log', 'report this');
+          this.#unsupported('rows are rolled back to a savepoint that is not in the log', 'report this', seconds);
         }
         return;
       case 'other':
-        this.#text(statement.text, statement.schema);
-        if (this.#state === 'between') this.#start().none(seconds);
-        this.#foreign = true;
-        if (this.#state === 'opened') this.commit();
+        this.#text(statement.text, statement.schema, seconds);
     }
   }
 
   table(kind: TableKind, seconds: number): void {
     if (this.#state !== 'inside') this.#enter(seconds);
     if (kind === TableKind.Offsets && !this.#sawTable) this.#own = true;
+    if (kind === TableKind.Outbox) this.#sawOutbox = true;
     if (kind === TableKind.Foreign || kind === TableKind.Outbox) this.#foreign = true;
     this.#sawTable = true;
   }
@@ -144,10 +175,12 @@ export class TransactionAssembler {
     const open = this.#open;
     if (event.change === 'insert') {
       if (!event.plan.holdsId) {
-        throw this.#unsupported(
+        this.#unsupported(
           'an outbox row comes without its primary key',
           'binlog_row_image must be FULL where the key is a default',
+          event.seconds,
         );
+        return;
       }
     } else if (!this.hasRows) {
       // Rows from before: none of the tail's. Only REPLACE is of interest.
@@ -155,71 +188,117 @@ export class TransactionAssembler {
         fold([event], this.#folder, this.#counters, this.#position);
       return;
     }
-    if (open.isLarge) this.#follow(event);
+    if (open.isLarge && !this.#follow(event)) return;
     open.add(event);
     if (open.isLarge || open.bytes <= this.#maxBytes) return;
     this.#ids = new InsertedIds();
-    for (const each of open.events) this.#follow(each);
-    open.outgrow();
+    if (open.events.every((each) => this.#follow(each))) open.outgrow();
   }
 
-  /** Rows that are not kept: those of a second read cannot be folded. */
-  #follow(event: RowsEvent): void {
+  /** Rows that are not kept: those of a second read cannot be folded. False when the transaction is given up. */
+  #follow(event: RowsEvent): boolean {
     if (!this.#ids.follow(event)) {
-      throw fault(
-        'BINLOG_TRANSACTION_TOO_LARGE',
-        'halt',
-        `the transaction at ${this.#position.file}:${this.#begin} holds more than ${this.#maxBytes} bytes of outbox rows ` +
-          'and changes rows that it inserted: relay.maxTransactionBytes must be larger than it is',
-      );
+      const detail =
+        `the transaction at ${this.#beginning} holds more than ${this.#maxBytes} bytes of outbox rows ` +
+        'and changes rows that it inserted: relay.maxTransactionBytes must be larger than it is';
+      this.giveUp({ code: 'BINLOG_TRANSACTION_TOO_LARGE', disposition: 'halt', detail }, event.seconds);
+      return false;
     }
     if (event.before?.holdsId === true) fold([event], this.#folder, this.#counters, this.#position);
+    return true;
   }
 
   /** Partial updates (JSON differences) of an outbox table: of no interest unless they are about rows just inserted. */
-  partialRows(): void {
+  partialRows(seconds: number): void {
     if (!this.hasRows) return;
-    throw this.#unsupported(
+    this.#unsupported(
       'an outbox row was changed in part by the transaction that inserted it',
       "binlog_row_value_options must be '' where outbox rows are written",
+      seconds,
     );
   }
 
-  /** XA PREPARE: the fate is known later. `onePhase`: it is known now. */
-  prepare(onePhase: boolean): void {
-    if (!onePhase && this.hasRows) {
-      throw this.#unsupported('an XA transaction with outbox rows is prepared here', 'write outbox rows without XA');
+  /** An event that no version known here writes; it must not be passed over where it might hold outbox rows. */
+  unknown(type: number, seconds: number): void {
+    if (this.#sawOutbox && this.#state === 'inside' && !this.passesOver)
+      this.#unsupported(`an event of the unknown type ${type} among outbox rows`, 'report this', seconds);
+  }
+
+  /** The server says that it lost events: what they were nobody knows. */
+  incident(seconds: number): void {
+    const isAlone = this.#state !== 'inside';
+    const detail = `${this.#position.toString()}: the server says that it lost events here`;
+    this.giveUp({ code: 'BINLOG_INCIDENT', disposition: 'halt', detail }, seconds);
+    if (isAlone) this.commit();
+  }
+
+  /** XA PREPARE: whether it commits is said later, by a transaction of its own. In one phase it does so here. */
+  prepare({ onePhase, xid }: XaPrepare): void {
+    if (!onePhase) {
+      this.#prepared.prepared(xid, this.hasRows || this.#undecodable !== null);
+      this.#open.clear();
+      this.#undecodable = null;
     }
     this.commit();
   }
 
+  /** XA COMMIT of what was prepared before; its rows have not been kept, for it may have been long ago. */
+  #decided(xid: Xid | null, seconds: number): void {
+    if (this.#prepared.decided(xid))
+      this.#unsupported(
+        'an XA transaction with outbox rows is committed here',
+        'write outbox rows without XA',
+        seconds,
+      );
+    this.commit();
+  }
+
+  /**
+   * The open transaction is handed on without rows: what it holds cannot be read, or not here. One is opened where none
+   * is. Throws a RelayError in a second read: some of the rows are out.
+   */
+  giveUp(why: Fault, seconds: number): void {
+    if (this.#own) return;
+    if (this.#secondRead !== null) throw new RelayError(why);
+    if (this.#state === 'over') this.#large = null;
+    this.#enter(seconds);
+    this.#undecodable ??= why;
+    this.#open.clear();
+  }
+
   /** A commit event; of nothing when no transaction is open. */
-  commit(): void {
+  commit(end: Position = this.#position): void {
     if (this.#state === 'between') return;
     if (this.#open.isLarge) {
       this.#large = this.#largeOne();
       this.#state = 'over';
       return;
     }
-    this.#state = 'between';
     if (this.#secondRead !== null) {
-      this.#secondRead.committed(this.#position.offset);
+      this.#state = 'between';
+      this.#secondRead.committed(end.offset);
       this.#secondRead = null;
       this.#own = false;
       return;
     }
-    const { changed, bytes } = this.#open;
-    let events = this.#open.take();
-    if (changed) events = fold(events, this.#folder, this.#counters, this.#position);
-    if (events.length > 0) this.#groups.commit(this.#group, events, bytes, this.#position);
-    else this.#groups.skip(this.#group, this.#foreign ? this.#position.offset - this.#begin : 0);
+    const { bytes } = this.#open;
+    const events = this.#rowsAtEnd();
+    this.#state = 'between';
     this.#own = false;
+    if (this.#undecodable !== null) {
+      this.#counters.undecodable += 1;
+      this.#groups.giveUp(this.#group, this.#undecodable, end);
+      this.#undecodable = null;
+    } else if (events.length > 0) this.#groups.commit(this.#group, events, bytes, end);
+    else this.#groups.skip(this.#group, this.#foreign ? end.offset - this.#begin : 0);
   }
 
   /** The log breaks off inside a transaction (the server crashed there): it was rolled back. */
   breakOff(): void {
     if (this.#secondRead !== null && this.#state !== 'between')
       throw new RangeError('the log breaks off behind a commit');
+    // Where it ends was perhaps in what could not be read.
+    if (this.#undecodable !== null) this.commit(this.#before);
     this.#open.clear();
     this.#own = false;
     this.#state = 'between';
@@ -228,6 +307,32 @@ export class TransactionAssembler {
   /** The end of a socket chunk. */
   settle(): void {
     this.#open.settle();
+  }
+
+  /** As the transaction has left them; none when that cannot be told, which gives it up. */
+  #rowsAtEnd(): RowsEvent[] {
+    const { changed } = this.#open;
+    const events = this.#open.take();
+    // Where something was unreadable before, every image is looked at before the first row can be out.
+    if (!changed && !this.#tolerant) return events;
+    try {
+      return fold(events, this.#folder, this.#counters, this.#position);
+    } catch (error) {
+      const detail = `cannot read the rows of the transaction at ${this.#beginning}`;
+      this.#undecodable = whyUndecodable(error, this.#tolerant, detail);
+      if (this.#undecodable === null) throw error;
+      return [];
+    }
+  }
+
+  /** Where the event that is being handed over begins. */
+  get #before(): Position {
+    return { file: this.#position.file, offset: this.#position.eventAt };
+  }
+
+  /** Of the open transaction; for messages. */
+  get #beginning(): string {
+    return `${this.#position.file}:${this.#begin}`;
   }
 
   #largeOne(): LargeTransaction {
@@ -248,20 +353,29 @@ export class TransactionAssembler {
     this.#own = false;
     this.#sawTable = false;
     this.#foreign = false;
+    this.#sawOutbox = false;
+    this.#undecodable = null;
     return this.#group;
   }
 
-  #text(text: string, schema: string): void {
+  /** Outside a transaction it is one by itself. */
+  #text(text: string, schema: string, seconds: number): void {
+    const isAlone = this.#state !== 'inside';
+    this.#enter(seconds);
+    this.#foreign = true;
     const meaning = this.#tables.meaning(text, schema);
     if (meaning === 'inserts' || (meaning === 'changes' && this.hasRows)) {
-      throw this.#unsupported(
+      this.#unsupported(
         'a statement about an outbox table is in the log as text',
         'binlog_format must be ROW where outbox rows are written',
+        seconds,
       );
     }
+    if (isAlone) this.commit();
   }
 
-  #unsupported(what: string, advice: string): RelayError {
-    return fault('BINLOG_UNSUPPORTED', 'halt', `${this.#position.toString()}: ${what}; ${advice}`);
+  #unsupported(what: string, advice: string, seconds: number): void {
+    const detail = `${this.#position.toString()}: ${what}; ${advice}`;
+    this.giveUp({ code: 'BINLOG_UNSUPPORTED', disposition: 'halt', detail }, seconds);
   }
 }

@@ -1,4 +1,4 @@
-import { fault, RelayError } from '../model/fault.ts';
+import { fault, type Fault, type RelayError } from '../model/fault.ts';
 import { formatPosition, type Gtid, type GtidRun, type Position } from '../model/position.ts';
 import type { OutboxRow, RowCursor } from '../model/row.ts';
 import type { Transaction } from '../model/source.ts';
@@ -12,6 +12,7 @@ export class CommittedTransaction implements Transaction {
   readonly commitMicros: number;
   readonly skipped: readonly GtidRun[];
   readonly pieces = null;
+  readonly undecodable: Fault | null;
   readonly events: readonly RowsEvent[];
   readonly #cursor: TransactionCursor;
   readonly #file: string;
@@ -26,6 +27,7 @@ export class CommittedTransaction implements Transaction {
     offset: number,
     group: GroupStart,
     skipped: readonly GtidRun[],
+    undecodable: Fault | null,
   ) {
     this.#cursor = cursor;
     this.events = events;
@@ -35,6 +37,7 @@ export class CommittedTransaction implements Transaction {
     this.#gno = group.gno;
     this.commitMicros = group.commitMicros;
     this.skipped = skipped;
+    this.undecodable = undecodable;
   }
 
   get end(): Position {

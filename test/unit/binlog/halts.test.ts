@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { TableDefinition } from '../../../src/binlog/table-definition.ts';
 import { RelayError, type Fault } from '../../../src/model/fault.ts';
-import type { Position } from '../../../src/model/position.ts';
-import { LogWriter, minimalMetadata, type TestTable } from './log-writer.ts';
-import { idsOf, ORDERS, OUTBOX, outboxRow, readerOf, type ReaderParts } from './outbox-fixture.ts';
+import { LogWriter, minimalMetadata, xaPrepare, type TestTable } from './log-writer.ts';
+import { DEFINITION, idsOf, ORDERS, OUTBOX, outboxRow, readerOf, type ReaderParts } from './outbox-fixture.ts';
 
 /** Reads a good transaction, then `bad`, then another good one: what was handed on, and the fault. */
 function haltedBy(bad: (log: LogWriter) => void, parts: ReaderParts = {}): { fault: Fault; ids: number[][] } {
@@ -52,112 +51,7 @@ function passes(events: (log: LogWriter) => void, parts: ReaderParts = {}): numb
   return reader.seal()!.transactions.map(idsOf);
 }
 
-describe('what cannot be handled yet halts, and nothing behind it is handed on', () => {
-  it.each<[string, (log: LogWriter) => void, RegExp]>([
-    [
-      'C3 a row without its primary key',
-      (log) => {
-        opened(log);
-        log.insert(90, OUTBOX, [outboxRow(2)], [1, 2, 3, 4, 5]);
-      },
-      /without its primary key.*binlog_row_image/,
-    ],
-    [
-      'A7 an insert as text',
-      (log) => {
-        log.gtid(2);
-        log.begin();
-        log.query('INSERT INTO outbox VALUES (2, "secret")');
-      },
-      /as text.*binlog_format/,
-    ],
-    [
-      'a replace as text, from another schema',
-      (log) => {
-        log.gtid(2);
-        log.begin();
-        log.query('/* hint */ REPLACE INTO `app`.`outbox` VALUES (2)', 'elsewhere');
-      },
-      /as text/,
-    ],
-    [
-      'LOAD DATA as text',
-      (log) => {
-        log.gtid(2);
-        log.begin();
-        const head = Buffer.alloc(26);
-        head[8] = 3;
-        log.add(18, Buffer.concat([head, Buffer.from("app\0LOAD DATA INFILE 'x' INTO TABLE `outbox`")]));
-      },
-      /as text/,
-    ],
-    [
-      'an update as text behind outbox rows',
-      (log) => {
-        opened(log);
-        log.insert(90, OUTBOX, [outboxRow(2)]);
-        log.query('UPDATE outbox SET payload = 1');
-      },
-      /as text/,
-    ],
-    [
-      'A6 an XA transaction with outbox rows',
-      (log) => {
-        opened(log);
-        log.insert(90, OUTBOX, [outboxRow(2)]);
-        log.add(38, Buffer.alloc(14));
-      },
-      /XA/,
-    ],
-    [
-      'a partial update of a row just inserted',
-      (log) => {
-        opened(log);
-        log.insert(90, OUTBOX, [outboxRow(2)]);
-        log.add(39, Buffer.concat([Buffer.of(90, 0, 0, 0, 0, 0, 1, 0, 2, 0, 6), Buffer.alloc(20)]));
-      },
-      /in part.*binlog_row_value_options/,
-    ],
-    [
-      'a rollback to a savepoint that is not there',
-      (log) => {
-        opened(log);
-        log.insert(90, OUTBOX, [outboxRow(2)]);
-        log.query('ROLLBACK TO `nowhere`');
-      },
-      /savepoint/,
-    ],
-  ])('%s', (_, bad, detail) => {
-    const { fault, ids } = haltedBy(bad);
-    expect(fault).toMatchObject({ code: 'BINLOG_UNSUPPORTED', disposition: 'halt' });
-    expect(fault.detail).toMatch(/binlog\.000001:\d+/);
-    expect(fault.detail).toMatch(detail);
-    expect(fault.detail).not.toContain('secret');
-    expect(ids).toEqual([[1]]);
-  });
-
-  it('B10 an incident', () => {
-    const { fault, ids } = haltedBy((log) => log.add(26, Buffer.of(1, 0, 0)));
-    expect(fault).toMatchObject({ code: 'BINLOG_INCIDENT', disposition: 'halt' });
-    expect(ids).toEqual([[1]]);
-  });
-
-  it('A10 a transaction over its bound that changes its own rows, named by where it begins', () => {
-    let begins = 0;
-    const { fault, ids } = haltedBy(
-      (log) => {
-        begins = log.offset;
-        opened(log);
-        for (let id = 2; id < 8; id++) log.insert(90, OUTBOX, [outboxRow(id, { value: 'x'.repeat(1000) })]);
-        log.delete(90, OUTBOX, [outboxRow(3)]);
-      },
-      { maxTransactionBytes: 5000 },
-    );
-    expect(fault).toMatchObject({ code: 'BINLOG_TRANSACTION_TOO_LARGE', disposition: 'halt' });
-    expect(fault.detail).toContain(`binlog.000001:${begins} `);
-    expect(ids).toEqual([[1]]);
-  });
-
+describe('a table that cannot be read halts, and nothing behind it is handed on', () => {
   it.each<[string, TestTable, RegExp]>([
     ['a column that is not there', without(OUTBOX, 'payload'), /no column payload/],
     ['a status without `pending`', changed(OUTBOX, 'status', { labels: ['new', 'done'] }), /no label 'pending'/],
@@ -187,7 +81,7 @@ describe('what has nothing to do with outbox rows passes', () => {
         log.tableMap(80, ORDERS);
         log.insert(80, ORDERS, [outboxRow(1).slice(0, 2)]);
         log.query("XA END X'78',X'',1");
-        log.add(38, Buffer.alloc(14));
+        log.add(38, xaPrepare('x'));
         log.gtid(3);
         log.query("XA COMMIT X'78',X'',1");
       },
@@ -268,30 +162,6 @@ describe('a log that does not name columns', () => {
     log.insert(95, table, [outboxRow(2, { status: 3 })]);
     log.xid();
   };
-  const definition = {
-    createdAtSeconds: 1_700_000_000,
-    columns: [
-      { name: 'id', dataType: 'bigint', columnType: 'bigint unsigned', characterSet: null, octetLength: null },
-      { name: 'topic', dataType: 'varchar', columnType: 'varchar(249)', characterSet: 'utf8mb4', octetLength: 996 },
-      {
-        name: 'aggregate_id',
-        dataType: 'varchar',
-        columnType: 'varchar(128)',
-        characterSet: 'utf8mb4',
-        octetLength: 512,
-      },
-      { name: 'payload', dataType: 'longblob', columnType: 'longblob', characterSet: null, octetLength: 4294967295 },
-      { name: 'idempotency_key', dataType: 'binary', columnType: 'binary(16)', characterSet: null, octetLength: 16 },
-      {
-        name: 'status',
-        dataType: 'enum',
-        columnType: "enum('a,b','it''s','pending')",
-        characterSet: 'utf8mb4',
-        octetLength: 28,
-      },
-    ],
-  };
-
   it('is read by the definition of now, labels with commas and quotes too (D9)', () => {
     const log = new LogWriter();
     log.gtid(2);
@@ -299,24 +169,38 @@ describe('a log that does not name columns', () => {
     log.tableMap(95, OUTBOX, minimalMetadata(OUTBOX));
     log.insert(95, OUTBOX, [outboxRow(2, { status: 3 }), outboxRow(3, { status: 1 })]);
     log.xid();
-    const reader = readerOf({ definition });
+    const reader = readerOf({ definition: DEFINITION });
     for (const event of log.events) reader.event(event, 0, event.length);
     expect(reader.seal()!.transactions.map(idsOf)).toEqual([[2]]);
   });
 
-  it.each<[string, ReaderParts, (log: LogWriter) => void]>([
-    ['the table is not visible', {}, nameless],
-    ['it has another number of columns now', { definition: fewer(definition) }, nameless],
-    ['columns have other types now', { definition: swapped(definition) }, nameless],
-    ['a column was longer then', { definition: longer(definition) }, nameless],
-    ['E1 the table was rebuilt since', { definition: { ...definition, createdAtSeconds: 1_900_000_000 } }, nameless],
-  ])('halts when %s', (_, parts, bad) => {
+  it.each<[string, ReaderParts]>([
+    ['the table is not visible', {}],
+    ['it has another number of columns now', { definition: fewer(DEFINITION) }],
+    ['columns have other types now', { definition: swapped(DEFINITION) }],
+    ['a column was longer then', { definition: longer(DEFINITION) }],
+    ['E1 the table was rebuilt since', { definition: { ...DEFINITION, createdAtSeconds: 1_900_000_000 } }],
+  ])('is left to the sweep when %s', (_, parts) => {
     const log = new LogWriter();
-    bad(log);
+    nameless(log);
     const reader = readerOf(parts);
-    const read = () => log.events.forEach((event) => reader.event(event, 0, event.length));
-    expect(read).toThrow(/binlog_row_metadata = FULL/);
-    expect(reader.seal()?.transactions ?? []).toEqual([]);
+    log.events.forEach((event) => reader.event(event, 0, event.length));
+    const [{ undecodable }] = reader.seal()!.transactions;
+    expect(undecodable?.code).toBe('BINLOG_UNSUPPORTED');
+    expect(undecodable?.detail).toMatch(/^binlog\.000001:\d+: .*binlog_row_metadata = FULL/);
+  });
+
+  it('is passed over when rows from before are updated or deleted', () => {
+    const log = new LogWriter();
+    log.gtid(2);
+    log.begin();
+    log.tableMap(95, OUTBOX, minimalMetadata(OUTBOX));
+    log.update(95, OUTBOX, [[outboxRow(2), outboxRow(2, { value: 'new' })]]);
+    log.delete(95, OUTBOX, [outboxRow(2)]);
+    log.xid();
+    const reader = readerOf({ definition: fewer(DEFINITION) });
+    log.events.forEach((event) => reader.event(event, 0, event.length));
+    expect(reader.seal()!.transactions).toEqual([]);
   });
 
   it.each<[string, ReaderParts, RegExp]>([
@@ -326,29 +210,54 @@ describe('a log that does not name columns', () => {
     const log = new LogWriter();
     alter(log);
     nameless(log);
-    const reader = readerOf({ definition, ...parts });
+    const reader = readerOf({ definition: DEFINITION, ...parts });
     const error = caught(() => log.events.forEach((event) => reader.event(event, 0, event.length)));
     expect(error.fault).toMatchObject({ code: 'MYSQL_SCHEMA', disposition: 'retry' });
     expect(error.message).toMatch(detail);
   });
 
-  it('E1 is read behind the last statement that may have changed it, and halts before', () => {
+  it('S24 is given up for a new stream when a statement could not be read, which may have changed it', () => {
+    const log = new LogWriter();
+    log.gtid(1);
+    log.add(2, Buffer.alloc(5));
+    nameless(log);
+    const reader = readerOf({ definition: DEFINITION, tolerant: true });
+    const error = caught(() => log.events.forEach((event) => reader.event(event, 0, event.length)));
+    expect(error.fault).toMatchObject({ code: 'MYSQL_SCHEMA', disposition: 'retry' });
+  });
+
+  it('E1 is read behind the last statement that may have changed it, and left to the sweep before', () => {
     const log = new LogWriter();
     nameless(log);
     alter(log);
     const changedAt = log.position;
     nameless(log);
-    const read = (from: Position, events: readonly Buffer[]) => {
-      const reader = readerOf({ definition, from, lookedAhead: { upTo: log.position, changedAt } });
-      events.forEach((event) => reader.event(event, 0, event.length));
-      return reader.seal()!.transactions.map(idsOf);
-    };
-    const error = caught(() => read({ file: 'binlog.000001', offset: 4 }, log.events));
-    expect(error.fault).toMatchObject({ code: 'BINLOG_UNSUPPORTED', disposition: 'halt' });
-    expect(error.message).toContain(
+    const reader = readerOf({ definition: DEFINITION, lookedAhead: { upTo: log.position, changedAt } });
+    log.events.forEach((event) => reader.event(event, 0, event.length));
+    const [before, behind] = reader.seal()!.transactions;
+    expect(before.undecodable?.detail).toContain(
       `app.outbox may have changed since, by the statement that ends at binlog.000001:${changedAt.offset}`,
     );
-    expect(read(changedAt, log.events.slice(7))).toEqual([[2]]);
+    expect(idsOf(before)).toEqual([]);
+    expect(behind.undecodable).toBeNull();
+    expect(idsOf(behind)).toEqual([2]);
+  });
+
+  it('E1 is read by its own names where it has them, and left to the sweep where the table was another', () => {
+    const log = new LogWriter();
+    log.gtid(2);
+    log.begin();
+    log.tableMap(91, without(OUTBOX, 'payload'));
+    log.insert(91, OUTBOX, [outboxRow(2)]);
+    log.xid();
+    good(log, 3);
+    const reader = readerOf({ definition: DEFINITION });
+    log.events.forEach((event) => reader.event(event, 0, event.length));
+    const [then, now] = reader.seal()!.transactions;
+    expect(then.undecodable?.detail).toMatch(
+      /^binlog\.000001:\d+: app\.outbox has no column payload, as the table was/,
+    );
+    expect(idsOf(now)).toEqual([3]);
   });
 });
 

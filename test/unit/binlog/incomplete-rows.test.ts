@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { newCounters } from '../../../src/binlog/source-counters.ts';
+import type { Transaction } from '../../../src/model/source.ts';
 import { LogWriter } from './log-writer.ts';
 import { OUTBOX, outboxRow, readChunk, readerOf, textOf } from './outbox-fixture.ts';
 
@@ -65,12 +66,12 @@ describe('C3 rows of which the log leaves columns out', () => {
     expect(seen.rows).toEqual([{ id: 1, value: 'again' }]);
   });
 
-  it('halt where what is left seems to be whole and is not', () => {
-    const changed = (log: LogWriter) => {
+  it('are left to the sweep where what is left seems to be whole and is not', () => {
+    const { undecodable } = read((log) => {
       log.insert(90, OUTBOX, [outboxRow(1)]);
       log.update(90, OUTBOX, [[outboxRow(1), outboxRow(1, { value: 'new' })]], [undefined, [VALUE]]);
-    };
-    expect(() => rowsOf(changed)).toThrow(/binlog_row_image/);
+    });
+    expect(undecodable?.detail).toMatch(/^binlog\.000001:\d+: .*binlog_row_image/);
   });
 });
 
@@ -82,15 +83,19 @@ function toRead(id: number): Seen {
   return { id, value: null };
 }
 
-function rowsOf(write: (log: LogWriter) => void): { rows: Seen[]; notPending: number } {
+function read(write: (log: LogWriter) => void, counters = newCounters()): Transaction {
   const log = new LogWriter();
   log.gtid(1);
   log.begin();
   log.tableMap(90, OUTBOX);
   write(log);
   log.xid();
+  return readChunk(readerOf({ counters }), log.events)!.transactions[0];
+}
+
+function rowsOf(write: (log: LogWriter) => void): { rows: Seen[]; notPending: number } {
   const counters = newCounters();
-  const cursor = readChunk(readerOf({ counters }), log.events)!.transactions[0].rows();
+  const cursor = read(write, counters).rows();
   const rows: Seen[] = [];
   while (cursor.next()) {
     const { idLow, isComplete, value } = cursor.row;

@@ -155,6 +155,15 @@ function gtidBody(gno: number, sid: string, commitMicros: number): Buffer {
   return Buffer.concat([Buffer.of(0), Buffer.from(sid, 'hex'), u64(gno), Buffer.alloc(17), commit.subarray(0, 7)]);
 }
 
+/** The body of XA_PREPARE, in two phases or one. */
+export function xaPrepare(name: string, onePhase = false): Buffer {
+  const head = Buffer.alloc(13);
+  head[0] = onePhase ? 1 : 0;
+  head.writeUInt32LE(1, 1);
+  head.writeUInt32LE(name.length, 5);
+  return Buffer.concat([head, Buffer.from(name)]);
+}
+
 function tableId(id: number): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeUIntLE(id, 0, 6);

@@ -1,6 +1,7 @@
 import type { LargeTransaction } from '../../../src/binlog/large-transaction.ts';
 import { LogReader } from '../../../src/binlog/log-reader.ts';
 import type { LookedAhead } from '../../../src/binlog/outbox-table.ts';
+import type { PreparedXa } from '../../../src/binlog/prepared-xa.ts';
 import { newCounters, type SourceCounters } from '../../../src/binlog/source-counters.ts';
 import type { TableDefinition } from '../../../src/binlog/table-definition.ts';
 import type { Position } from '../../../src/model/position.ts';
@@ -20,6 +21,31 @@ export const OUTBOX: TestTable = {
     { name: 'payload', type: 252, metadata: [4], collation: BINARY },
     { name: 'idempotency_key', type: 254, metadata: [254, 16], collation: BINARY },
     { name: 'status', type: 254, metadata: [247, 1], labels: ['pending', 'processing', 'published', 'failed'] },
+  ],
+};
+
+/** What information_schema says of it. */
+export const DEFINITION: TableDefinition = {
+  createdAtSeconds: 1_700_000_000,
+  columns: [
+    { name: 'id', dataType: 'bigint', columnType: 'bigint unsigned', characterSet: null, octetLength: null },
+    { name: 'topic', dataType: 'varchar', columnType: 'varchar(249)', characterSet: 'utf8mb4', octetLength: 996 },
+    {
+      name: 'aggregate_id',
+      dataType: 'varchar',
+      columnType: 'varchar(128)',
+      characterSet: 'utf8mb4',
+      octetLength: 512,
+    },
+    { name: 'payload', dataType: 'longblob', columnType: 'longblob', characterSet: null, octetLength: 4294967295 },
+    { name: 'idempotency_key', dataType: 'binary', columnType: 'binary(16)', characterSet: null, octetLength: 16 },
+    {
+      name: 'status',
+      dataType: 'enum',
+      columnType: "enum('a,b','it''s','pending')",
+      characterSet: 'utf8mb4',
+      octetLength: 28,
+    },
   ],
 };
 
@@ -91,6 +117,8 @@ export interface ReaderParts {
   readonly ignoreCase?: boolean;
   readonly maxTransactionBytes?: number;
   readonly counters?: SourceCounters;
+  readonly prepared?: PreparedXa;
+  readonly tolerant?: boolean;
 }
 
 export function readerOf(parts: ReaderParts = {}): LogReader {
@@ -112,6 +140,8 @@ export function readerOf(parts: ReaderParts = {}): LogReader {
     mariadb: false,
     maxTransactionBytes: parts.maxTransactionBytes ?? 1024 * 1024,
     counters: parts.counters ?? newCounters(),
+    ...(parts.prepared === undefined ? {} : { prepared: parts.prepared }),
+    tolerant: parts.tolerant ?? false,
   });
 }
 

@@ -34,6 +34,17 @@ describe('what a text may have done to an outbox table', () => {
     ],
     ['DROP VIEW IF EXISTS outbox', 'nothing'],
     ['ANALYZE TABLE outbox', 'nothing'],
+    ['SET STATEMENT max_statement_time=10 FOR INSERT INTO outbox VALUES (1)', 'inserts'],
+    ["SET STATEMENT a='for now', b=1 FOR /* x */ UPDATE outbox SET a = 1", 'changes'],
+    ['SET STATEMENT a=1 FOR ALTER TABLE outbox ADD x INT', 'definition'],
+    ['SET STATEMENT a=1 FOR INSERT INTO orders VALUES (1)', 'nothing'],
+    ['SET STATEMENT a=1 FOR SET STATEMENT b=1 FOR DELETE FROM outbox', 'changes'],
+    ['SET PASSWORD FOR outbox = 1', 'nothing'],
+    ['ANALYZE INSERT INTO outbox VALUES (1)', 'inserts'],
+    ['ANALYZE FORMAT=JSON REPLACE INTO outbox VALUES (1)', 'inserts'],
+    ['ANALYZE UPDATE outbox SET a = 1', 'changes'],
+    ['REPLACE INTO "outbox" VALUES (1)', 'inserts'],
+    ['REPLACE INTO "other"."outbox" VALUES (1)', 'nothing'],
     ['TRUNCATE TABLE outbox', 'nothing'],
     ['', 'nothing'],
   ])('%s: %s', (text, means) => expect(meansFor(text, 'app', TABLE)).toBe(means));
@@ -41,6 +52,8 @@ describe('what a text may have done to an outbox table', () => {
   it('goes by the default schema where none is named', () => {
     expect(meansFor('INSERT INTO outbox VALUES (1)', 'other', TABLE)).toBe('nothing');
     expect(meansFor('INSERT INTO app.outbox VALUES (1)', 'other', TABLE)).toBe('inserts');
+    expect(meansFor('INSERT INTO "app"."outbox" VALUES (1)', 'other', TABLE)).toBe('inserts');
+    expect(meansFor('INSERT INTO "app".outbox VALUES (1)', 'other', TABLE)).toBe('inserts');
   });
 
   it('knows names beyond ASCII by their bytes', () => {
@@ -55,6 +68,8 @@ describe('what a text may have done to an outbox table', () => {
     meansFor(`${'('.repeat(50_000)}/*`, 'app', TABLE);
     meansFor(`${' '.repeat(50_000)}1`, 'app', TABLE);
     meansFor(`${'/**/ '.repeat(20_000)}1`, 'app', TABLE);
+    meansFor(`SET STATEMENT ${'for /* set statement '.repeat(100_000)}outbox`, 'app', TABLE);
+    meansFor(`SET STATEMENT ${'for set statement '.repeat(100_000)}outbox`, 'app', TABLE);
     expect(performance.now() - began).toBeLessThan(5_000);
   });
 });

@@ -2,16 +2,28 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Position } from '../../../src/model/position.ts';
 import type { TransactionGroup } from '../../../src/model/source.ts';
-import { LogWriter } from './log-writer.ts';
+import { LogWriter, xaPrepare } from './log-writer.ts';
 import { idsOf, OFFSETS, ORDERS, OUTBOX, outboxRow, readerOf } from './outbox-fixture.ts';
 
-const KINDS = ['outbox', 'mixed', 'foreign', 'own', 'rolled back', 'savepoint', 'definition', 'not pending'] as const;
+const KINDS = [
+  'outbox',
+  'mixed',
+  'foreign',
+  'own',
+  'rolled back',
+  'savepoint',
+  'definition',
+  'not pending',
+  'text',
+  'prepared',
+] as const;
 type Kind = (typeof KINDS)[number];
 
 interface Written {
   readonly gno: number;
   readonly ids: readonly number[];
   readonly end: Position;
+  readonly isUndecodable: boolean;
 }
 
 /** A log of transactions of all kinds; ids and GTID numbers count up. */
@@ -32,7 +44,17 @@ function write(kinds: readonly { readonly kind: Kind; readonly events: number }[
     };
     log.gtid(gno);
     if (kind === 'definition') log.query('CREATE TABLE x (id int)');
-    else {
+    else if (kind === 'text') {
+      log.begin();
+      log.query('INSERT INTO outbox VALUES (1)');
+      log.xid();
+    } else if (kind === 'prepared') {
+      log.query("XA START X'78',X'',1");
+      log.tableMap(90, OUTBOX);
+      insert(false);
+      log.query("XA END X'78',X'',1");
+      log.add(38, xaPrepare('x'));
+    } else {
       log.begin();
       if (kind === 'own') log.tableMap(70, OFFSETS);
       if (kind === 'foreign' || kind === 'mixed') log.tableMap(80, ORDERS);
@@ -51,7 +73,7 @@ function write(kinds: readonly { readonly kind: Kind; readonly events: number }[
       if (kind === 'rolled back') log.query('ROLLBACK');
       else log.xid();
     }
-    written.push({ gno, ids, end: log.position });
+    written.push({ gno, ids, end: log.position, isUndecodable: kind === 'text' });
   }
   return { log, written };
 }
@@ -88,6 +110,9 @@ describe('a log of any transactions, in any chunks', () => {
         const handedOn = groups.flatMap((group) => group.transactions);
         expect(handedOn.map(idsOf).filter((ids) => ids.length > 0)).toEqual(
           written.map(({ ids }) => ids).filter((ids) => ids.length > 0),
+        );
+        expect(handedOn.filter(({ undecodable }) => undecodable !== null).map(({ gtid }) => gtid?.gno)).toEqual(
+          written.filter(({ isUndecodable }) => isUndecodable).map(({ gno }) => gno),
         );
         for (const { gtid, end } of handedOn) expect(end).toEqual(written[gtid!.gno - 1].end);
         const gnos: number[] = [];
