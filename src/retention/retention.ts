@@ -116,7 +116,7 @@ export class Retention {
     for await (const step of steps) {
       removed += step.removed;
       // The next walk begins where the first row is that will be old some day.
-      if (step.young + step.held > 0) resume ??= at;
+      if (resume === undefined && step.young + step.held > 0) resume = at;
       youngChunks = step.removed + step.held === 0 && step.young > 0 ? youngChunks + 1 : 0;
       if (isOrdered && youngChunks === YOUNG_CHUNKS) break;
       if (step.last !== null) at = step.last;
