@@ -109,6 +109,7 @@ test('migrate --print needs no server; what it prints has the names filled in an
   );
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toContain('CREATE TABLE IF NOT EXISTS `re``lay`.cdc_relay_offsets (');
+  expect(stdout).toContain('CREATE TABLE IF NOT EXISTS `re``lay`.cdc_relay_parked (');
   expect(stdout).toContain('CREATE TABLE IF NOT EXISTS `app`.`outbox` (');
   expect(stdout).not.toContain('{{');
 });

@@ -11,7 +11,14 @@ import { type Address, MigrateBed } from './migrate-bed.ts';
 
 /** From its sources: what is tested here is not the build. */
 const CLI = fileURLToPath(new URL('../../../src/cli.ts', import.meta.url));
-const RELAY_TABLES = ['cdc_relay_migrations', 'cdc_relay_offsets'];
+/** In the order of their files. */
+const RELAY_TABLES = [
+  'cdc_relay_migrations',
+  'cdc_relay_offsets',
+  'cdc_relay_parked',
+  'cdc_relay_actions',
+  'cdc_relay_limits',
+];
 let mariadb: DatabaseServer;
 
 beforeAll(async () => {
@@ -28,13 +35,14 @@ describe.each<[string, () => Address]>([
     await using bed = await MigrateBed.open(server());
     const settings = bed.settings([{ table: '`ou``t.box`' }, { table: 'fixed', topic: { fixed: 'orders' } }]);
     expect(await bed.migrate(settings)).toEqual([
-      { table: bed.table('cdc_relay_migrations'), as: 'created' },
-      { table: bed.table('cdc_relay_offsets'), as: 'created' },
+      ...RELAY_TABLES.map((table) => ({ table: bed.table(table), as: 'created' })),
       { table: bed.table('ou`t.box'), as: 'created' },
       { table: bed.table('fixed'), as: 'created' },
     ]);
-    expect(await bed.tables()).toEqual([...RELAY_TABLES, 'fixed', 'ou`t.box']);
-    expect((await bed.migrate(settings)).map(({ as }) => as)).toEqual(['kept', 'kept', 'kept', 'kept']);
+    expect(await bed.tables()).toEqual([...RELAY_TABLES.toSorted(), 'fixed', 'ou`t.box']);
+    expect((await bed.migrate(settings)).map(({ as }) => as)).toEqual(
+      [...RELAY_TABLES, 'ou`t.box', 'fixed'].map(() => 'kept'),
+    );
     await expect(bed.sql(`INSERT INTO ${bed.table('ou`t.box')} (aggregate_id) VALUES ('a')`)).rejects.toThrow(/topic/);
     await bed.sql(`INSERT INTO ${bed.table('fixed')} (aggregate_id) VALUES ('a')`);
   });
@@ -66,20 +74,20 @@ describe.each<[string, () => Address]>([
     expect(made).toHaveLength(1);
     expect(new Set(made[0].map(({ as }) => as))).toEqual(new Set(['created']));
     const [row] = await bed.sql(`SELECT COUNT(*) AS \`rows\` FROM ${bed.table('cdc_relay_migrations')}`);
-    expect(Number(row['rows'])).toBe(3);
+    expect(Number(row['rows'])).toBe(RELAY_TABLES.length + 1);
   });
 
   test('tables of others are left alone: one that exists, one with columns of its own', async () => {
     await using bed = await MigrateBed.open(server());
     await bed.sql(`CREATE TABLE ${bed.table('theirs')} (id INT PRIMARY KEY)`);
     const settings = bed.settings([{ table: 'theirs' }, { table: 'own', columns: { id: 'event_id' } }]);
-    expect((await bed.migrate(settings)).slice(2)).toEqual([
+    expect((await bed.migrate(settings)).slice(RELAY_TABLES.length)).toEqual([
       { table: bed.table('theirs'), as: 'kept' },
       { table: bed.table('own'), as: 'absent' },
     ]);
     const [row] = await bed.sql(`SELECT COUNT(*) AS \`rows\` FROM ${bed.table('cdc_relay_migrations')}`);
-    expect(Number(row['rows'])).toBe(2);
-    expect(await bed.tables()).toEqual([...RELAY_TABLES, 'theirs']);
+    expect(Number(row['rows'])).toBe(RELAY_TABLES.length);
+    expect(await bed.tables()).toEqual([...RELAY_TABLES.toSorted(), 'theirs']);
   });
 
   test('a table that was dropped is made anew; what a newer version recorded is ignored', async () => {
@@ -102,7 +110,7 @@ describe.each<[string, () => Address]>([
     await connection.query(printed.stdout);
     expect((await bed.migrate(bed.settings(outboxes))).every(({ as }) => as === 'kept')).toBe(true);
     const [row] = await bed.sql(`SELECT COUNT(*) AS \`rows\` FROM ${bed.table('cdc_relay_migrations')}`);
-    expect(Number(row['rows'])).toBe(4);
+    expect(Number(row['rows'])).toBe(RELAY_TABLES.length + 2);
   });
 
   test('S25 a lock that somebody holds is waited for in short tries, and told once; then the work goes on', async () => {
@@ -128,7 +136,7 @@ describe.each<[string, () => Address]>([
     await holder.query(`LOCK TABLES ${bed.table('cdc_relay_migrations')} READ`);
     const settings = bed.settings([{ table: 'outbox' }]);
     await expect(bed.migrate(settings, 0)).rejects.toMatchObject({ fault: { code: 'MYSQL_LOCK_WAIT' } });
-    expect(await bed.tables()).toEqual(RELAY_TABLES);
+    expect(await bed.tables()).toEqual(RELAY_TABLES.toSorted());
     await holder.query('UNLOCK TABLES');
     expect((await bed.migrate(settings)).at(-1)?.as).toBe('created');
   });
@@ -146,7 +154,7 @@ describe.each<[string, () => Address]>([
     await bed.sql(grant);
     const granted = await cli(bed, [{ table: 'outbox' }], ['migrate'], login);
     expect(granted).toMatchObject({ code: 0, stderr: '' });
-    const names = ['cdc_relay_migrations', 'cdc_relay_offsets', 'outbox'];
+    const names = [...RELAY_TABLES, 'outbox'];
     expect(granted.stdout).toBe(names.map((name) => `created ${bed.table(name)}\n`).join(''));
     expect((await cli(bed, [{ table: 'outbox' }], ['migrate'], login)).stdout).toBe('nothing to do\n');
   });

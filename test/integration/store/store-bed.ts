@@ -19,6 +19,8 @@ export interface StoreOptions {
   /** What is other than the bed's server and user. */
   readonly place?: Partial<MysqlPlace>;
   readonly log?: Log;
+  /** Further keys of the outbox, as a configuration has them. */
+  readonly outbox?: object;
 }
 
 /** A schema with the tables as shipped, stores on it, and connections that play the application. */
@@ -59,7 +61,7 @@ export class StoreBed implements AsyncDisposable {
         queryTimeoutMs: options.queryTimeoutMs ?? 5_000,
       },
       kafka: { brokers: ['127.0.0.1:9'] },
-      outboxes: [{ table: 'outbox', retire: options.retire ?? 'mark' }],
+      outboxes: [{ table: 'outbox', retire: options.retire ?? 'mark', ...options.outbox }],
       relay: { takeOverMs: options.takeOverMs ?? 10_000 },
     });
     return settingsOf(complete(config));
