@@ -16,6 +16,8 @@ import type { Link } from './link.ts';
 import { askMetadata, type MetadataRefresher } from './metadata.ts';
 import { readProduceAnswer } from './produce-request.ts';
 import type { Routes } from './routes.ts';
+import { overTopicLimit, requestTooLarge } from './size-check.ts';
+import { Strikes } from './strikes.ts';
 import { within } from './within.ts';
 
 /**
@@ -30,9 +32,6 @@ const ACK_SHARE = 3 / 4;
 /** "Corrupt", or a code that nobody knows, so often for the same bytes is no accident. */
 const ODD_LIMIT = 3;
 
-/** A limit that is not quite new is asked for once more, so long, before something is refused by it. */
-const LIMIT_WAIT_MS = 200;
-
 /** No broker closes the connection on a request smaller than this for its size (`socket.request.max.bytes`). */
 const SUSPECT_BYTES = 1 << 20;
 /** Closed on so often running for the same bytes, all but the first time on a connection of their own. */
@@ -41,13 +40,6 @@ const HUNG_UP_LIMIT = 3;
 /** From this version on the broker answers first and then does not read for `throttle_time_ms` (KIP-219). */
 const THROTTLE_VERSION = 6;
 
-interface Strikes {
-  hungUp: number;
-  odd: number;
-  /** A send of these bytes has ended uncertain: they may be in the topic. */
-  uncertain: boolean;
-}
-
 /** Sends one batch to the leader of its partition. Keeps nothing but what must be known of bytes that fail again. */
 export class Sender {
   readonly #requestTimeoutMs: number;
@@ -55,7 +47,7 @@ export class Sender {
   readonly #metadata: MetadataRefresher;
   readonly #routes: Routes;
   readonly #limits: Limits;
-  readonly #strikes = new WeakMap<Buffer, Strikes>();
+  readonly #strikes = new Strikes();
 
   constructor(requestTimeoutMs: number, brokers: Brokers, metadata: MetadataRefresher, routes: Routes, limits: Limits) {
     this.#requestTimeoutMs = requestTimeoutMs;
@@ -68,18 +60,19 @@ export class Sender {
   /** Never rejects; resolves within the request time-out. */
   async send(batch: SealedBatch): Promise<SendOutcome> {
     const startedMs = performance.now();
-    if (batch.bytes.length > (this.#limits.batchBytes(batch.topic) ?? Infinity)) {
-      const tooLarge = await this.#overTopicLimit(batch);
+    // What may be in the topic, appended under another limit, goes out all the same: only the broker can tell.
+    if (batch.bytes.length > (this.#limits.batchBytes(batch.topic) ?? Infinity) && !this.#strikes.mayBeThere(batch)) {
+      const tooLarge = await overTopicLimit(batch, this.#limits);
       if (tooLarge !== null) return { as: 'refused', fault: tooLarge };
     }
     const outcome = await this.#attempt(batch, startedMs);
-    if (outcome.as === 'uncertain') this.#strikesOf(batch).uncertain = true;
+    if (outcome.as === 'uncertain') this.#strikes.noteUncertain(batch);
     return outcome;
   }
 
   async #attempt(batch: SealedBatch, startedMs: number): Promise<SendOutcome> {
     const where = `${batch.topic}-${batch.partition}`;
-    const apart = (this.#strikes.get(batch.bytes)?.hungUp ?? 0) > 0;
+    const apart = this.#strikes.hungUp(batch) > 0;
     let link: Link;
     try {
       link = (apart ? null : this.#readyLink(batch)) ?? (await this.#findLink(batch, apart, where));
@@ -141,7 +134,7 @@ export class Sender {
     if (node === undefined)
       throw new RelayError(brokerFault(LEADER_NOT_AVAILABLE, `${where}: its leader is not known`));
     const link = apart ? await node.ownLink() : await node.data.get();
-    if (batch.bytes.length > SUSPECT_BYTES && !this.#mayBeThere(batch)) {
+    if (batch.bytes.length > SUSPECT_BYTES && !this.#strikes.mayBeThere(batch)) {
       const limitBytes = await this.#limits.requestBytes(node, leader);
       const requestBytes = link.requestBytes(batch);
       if (requestBytes > (limitBytes ?? Infinity)) {
@@ -168,40 +161,17 @@ export class Sender {
     const { errorCode, throttleMs } = answer;
     if (link.produceVersion >= THROTTLE_VERSION) link.throttle(throttleMs);
     if (errorCode === 0 || errorCode === DUPLICATE_SEQUENCE_NUMBER) {
-      this.#strikes.delete(batch.bytes);
+      this.#strikes.forget(batch);
       return { as: 'acked', duplicate: errorCode !== 0 };
     }
     const { appended, disposition } = verdictOf(errorCode);
     const found = brokerFault(errorCode, where);
     if (disposition === 'reject' && (errorCode === CORRUPT_MESSAGE || appended === 'maybe')) {
       // Had the first been appended after all, the broker would have known the sequence number of the second.
-      if (++this.#strikesOf(batch).odd >= ODD_LIMIT) return { as: 'refused', fault: found };
+      if (this.#strikes.noteOdd(batch) >= ODD_LIMIT) return { as: 'refused', fault: found };
     } else if (disposition !== 'retry') return { as: 'refused', fault: found };
     this.#routes.doubt(batch.topic, batch.partition);
     return { as: appended === 'maybe' ? 'uncertain' : 'refused', fault: { ...found, disposition: 'retry' } };
-  }
-
-  /**
-   * Why the batch is not sent: its topic takes none so large. Null where it must go out all the same: when it may have
-   * been appended before, under another limit, only the broker can say that it is not there.
-   */
-  async #overTopicLimit(batch: SealedBatch): Promise<Fault | null> {
-    const { topic, bytes } = batch;
-    if (this.#mayBeThere(batch)) return null;
-    if (!this.#limits.isFresh(topic)) {
-      await within(LIMIT_WAIT_MS, this.#limits.ask(topic), () => new Error('late')).catch(() => undefined);
-    }
-    const limitBytes = this.#limits.batchBytes(topic);
-    if (limitBytes === null || bytes.length <= limitBytes) return null;
-    return {
-      code: 'KAFKA_MESSAGE_TOO_LARGE',
-      disposition: 'reject',
-      detail: `${topic}-${batch.partition}: a batch of ${bytes.length} bytes, the topic takes ${limitBytes}`,
-    };
-  }
-
-  #mayBeThere({ bytes }: SealedBatch): boolean {
-    return this.#strikes.get(bytes)?.uncertain === true;
   }
 
   /**
@@ -212,8 +182,7 @@ export class Sender {
    */
   async #isTooLarge(batch: SealedBatch, link: Link, apart: boolean, untilMs: number): Promise<boolean> {
     if (batch.bytes.length <= SUSPECT_BYTES) return false;
-    const strikes = this.#strikesOf(batch);
-    if (++strikes.hungUp < HUNG_UP_LIMIT || !apart) return false;
+    if (this.#strikes.noteHungUp(batch) < HUNG_UP_LIMIT || !apart) return false;
     const leftMs = Math.max(1, untilMs - performance.now());
     const answers = async () => askMetadata(await this.#brokers.at(link.address).control.get(), [], leftMs);
     try {
@@ -222,12 +191,6 @@ export class Sender {
     } catch {
       return false;
     }
-  }
-
-  #strikesOf({ bytes }: SealedBatch): Strikes {
-    let strikes = this.#strikes.get(bytes);
-    if (strikes === undefined) this.#strikes.set(bytes, (strikes = { hungUp: 0, odd: 0, uncertain: false }));
-    return strikes;
   }
 }
 
@@ -238,13 +201,4 @@ export class Sender {
 function connectionFault(error: unknown, where: string): Fault {
   const found = clientFault(error, where);
   return found.disposition === 'renew' ? { ...found, disposition: 'retry' } : found;
-}
-
-function requestTooLarge(where: string, requestBytes: number, limitBytes: number | null): Fault {
-  const why = limitBytes === null ? 'the broker closes the connection on it' : `the broker takes ${limitBytes} at most`;
-  return {
-    code: 'KAFKA_REQUEST_TOO_LARGE',
-    disposition: 'reject',
-    detail: `${where}: a request of ${requestBytes} bytes, ${why} (socket.request.max.bytes)`,
-  };
 }

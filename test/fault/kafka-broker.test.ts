@@ -10,7 +10,7 @@ let brokers: readonly string[];
 let topics: TopicCorner;
 
 beforeAll(async () => {
-  cluster = await startKafka({ properties: { 'socket.request.max.bytes': String(4 << 20) } });
+  cluster = await startKafka();
   ({ brokers } = cluster);
   topics = await TopicCorner.open(brokers);
 });
@@ -81,21 +81,4 @@ test('a broker that is killed and comes back: the identical bytes go through', a
   await node.start();
   await until(async () => (await publisher.send(batch)).as === 'acked', { withinMs: 20_000, what: 'the resend' });
   expect(await topics.counts(topic)).toEqual([2]);
-});
-
-test('a request over what the broker reads at all: rejected after three tries, and no other lane is cut for it twice', async () => {
-  await using publisher = await connected(brokers);
-  const topic = await topics.create(2);
-  const producer = await newProducer(publisher);
-  const large = await makeBatch({ topic, producer, values: ['x'.repeat(5 << 20)] });
-  expect(told(await publisher.send(large))).toBe('uncertain KAFKA_UNREACHABLE retry');
-  const small = await makeBatch({ topic, partition: 1, producer, values: ['x'] });
-  expect(told(await publisher.send(small))).toBe('acked');
-  const both = await Promise.all([
-    publisher.send(large),
-    publisher.send(await makeBatch({ topic, partition: 1, producer, sequence: 1, values: ['x'] })),
-  ]);
-  expect(both.map(told)).toEqual(['uncertain KAFKA_UNREACHABLE retry', 'acked']);
-  expect(told(await publisher.send(large))).toBe('refused KAFKA_REQUEST_TOO_LARGE reject');
-  expect(await topics.counts(topic)).toEqual([0, 2]);
 });

@@ -425,7 +425,7 @@ describe('what is too large', () => {
     const large = await makeBatch({ topic: 'orders', partition: 1, producer, values: values(4 << 20) });
     const outcome = await publisher.send(large);
     expect(told(outcome)).toBe('refused KAFKA_REQUEST_TOO_LARGE reject');
-    expect(outcome).toMatchObject({ fault: { detail: expect.stringContaining(`takes ${2 << 20} at most`) as string } });
+    expect(outcome).toMatchObject({ fault: { detail: expect.stringContaining(`reads ${2 << 20} at most`) as string } });
     expect(broker.received).toEqual([]);
     expect(told(await publisher.send({ ...large, bytes: Buffer.from(large.bytes) }))).toContain('refused');
     expect(asked('DescribeConfigs')).toBeLessThanOrEqual(2);

@@ -1,6 +1,6 @@
 /** What a relay may not do on a Kafka that asks: topics of their own rights, for the one user there is. */
 import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } from 'kafkajs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KafkaSettings } from '../../../src/model/settings.ts';
 import { KAFKA_USER, type KafkaCluster } from '../../stack/handles.ts';
 import { kafkaClient } from '../../stack/kafka-client.ts';
@@ -12,6 +12,7 @@ import { until } from '../../stack/until.ts';
 const MAY_WRITE = 'may-write';
 const MAY_ASK_TOO = 'may-ask-too';
 const FORBIDDEN = 'forbidden';
+const WIDE = 'wide';
 const LIMIT = { name: 'max.message.bytes', value: '3000' };
 
 let cluster: KafkaCluster;
@@ -24,14 +25,15 @@ beforeAll(async () => {
       'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
       // Brokers and tests: the listeners without SASL.
       'super.users': 'User:ANONYMOUS',
+      'socket.request.max.bytes': String(2 << 20),
     },
   });
   const admin = kafkaClient(cluster.brokers).admin();
   await admin.connect();
-  await createTopics(
-    admin,
-    [MAY_WRITE, MAY_ASK_TOO, FORBIDDEN].map((topic) => ({ topic, configEntries: [LIMIT] })),
-  );
+  await createTopics(admin, [
+    ...[MAY_WRITE, MAY_ASK_TOO, FORBIDDEN].map((topic) => ({ topic, configEntries: [LIMIT] })),
+    { topic: WIDE, numPartitions: 2, configEntries: [{ name: LIMIT.name, value: String(10 << 20) }] },
+  ]);
   const allowed = (topic: string, operation: AclOperationTypes) => ({
     resourceType: AclResourceTypes.TOPIC,
     resourceName: topic,
@@ -44,6 +46,7 @@ beforeAll(async () => {
   await admin.createAcls({
     acl: [
       allowed(MAY_WRITE, AclOperationTypes.WRITE),
+      allowed(WIDE, AclOperationTypes.WRITE),
       allowed(MAY_ASK_TOO, AclOperationTypes.WRITE),
       allowed(MAY_ASK_TOO, AclOperationTypes.DESCRIBE_CONFIGS),
     ],
@@ -96,4 +99,26 @@ test('F2: a topic that may not be written is parked alone', async () => {
     'refused KAFKA_TOPIC_AUTHORIZATION_FAILED park',
     'acked',
   ]);
+});
+
+describe('F1: a request that the broker does not read, though the topic would take it', () => {
+  test('is not sent where the broker says so', async () => {
+    await using publisher = await connected(cluster.brokers);
+    const producer = await newProducer(publisher);
+    const large = await makeBatch({ topic: WIDE, producer, values: ['x'.repeat(3 << 20)] });
+    expect(told(await publisher.send(large))).toBe('refused KAFKA_REQUEST_TOO_LARGE reject');
+    expect(told(await publisher.send(await makeBatch({ topic: WIDE, producer, values: ['x'] })))).toBe('acked');
+  });
+
+  test('is found out in three tries where it does not say, and no other lane is cut for it twice', async () => {
+    await using publisher = await connected(cluster.listener('saslplain'), sasl);
+    const producer = await newProducer(publisher);
+    const large = await makeBatch({ topic: WIDE, producer, values: ['x'.repeat(3 << 20)] });
+    const small = (sequence: number) => makeBatch({ topic: WIDE, partition: 1, producer, sequence, values: ['x'] });
+    expect(told(await publisher.send(large))).toBe('uncertain KAFKA_UNREACHABLE retry');
+    expect(told(await publisher.send(await small(0)))).toBe('acked');
+    const both = await Promise.all([publisher.send(large), publisher.send(await small(1))]);
+    expect(both.map(told)).toEqual(['uncertain KAFKA_UNREACHABLE retry', 'acked']);
+    expect(told(await publisher.send(large))).toBe('refused KAFKA_REQUEST_TOO_LARGE reject');
+  });
 });
