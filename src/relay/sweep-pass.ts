@@ -28,14 +28,14 @@ export class SweepPass {
     this.#deps = deps;
   }
 
-  writeBack(): Promise<void> {
+  writeBack(): Promise<number> {
     return this.#deps.round.writeBack();
   }
 
   /** Rows of one page, those under no scope. */
   async uncovered(rows: readonly Candidate[], signal: AbortSignal): Promise<RoundResult> {
     const free = rows.filter((row) => !this.#isOutside(null, row)).sort(byId);
-    if (free.length === 0) return { claimed: 0, isShort: false };
+    if (free.length === 0) return { settled: 0, isShort: false };
     return this.#deps.round.run(free, null, signal);
   }
 
@@ -44,25 +44,25 @@ export class SweepPass {
     const { store, clock, keeps } = this.#deps;
     const endMs = clock.nowMs() + PASS_MS;
     const key = onlyKey(serving, this.#deps.parking);
-    let claimed = 0;
+    let settled = 0;
     for (const [outbox, keep] of keeps.entries()) {
       if (keep) continue;
       let after: SweepCursor | null = null;
       do {
         const look = await store.dueIds(outbox, after, LOOK_IDS, key);
         for (let at = 0; at < look.ids.length; at += this.#deps.batchRows) {
-          if (signal.aborted || serving.isOver || clock.nowMs() > endMs) return { claimed, isShort: true };
+          if (signal.aborted || serving.isOver || clock.nowMs() > endMs) return { settled, isShort: true };
           const rows = await store.candidates(outbox, look.ids.slice(at, at + this.#deps.batchRows));
           const mine = rows.filter((row) => !this.#isOutside(serving, row));
           if (mine.length === 0) continue;
           const result = await this.#deps.round.run(mine, serving, signal);
-          claimed += result.claimed;
-          if (result.isShort) return { claimed, isShort: true };
+          settled += result.settled;
+          if (result.isShort) return { settled, isShort: true };
         }
         after = look.next;
       } while (after !== null);
     }
-    return { claimed, isShort: serving.isOver };
+    return { settled, isShort: serving.isOver };
   }
 
   #isOutside(serving: Serving | null, { topic, key }: Candidate): boolean {

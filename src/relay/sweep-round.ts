@@ -49,11 +49,12 @@ export interface SweepRoundDeps {
 
 /** Short: candidates are left that might have been served; they are before whatever comes behind them. */
 export interface RoundResult {
-  readonly claimed: number;
+  /** Rows that are done with: none means that to do the same again at once would change nothing. */
+  readonly settled: number;
   readonly isShort: boolean;
 }
 
-const NOTHING_DONE: RoundResult = { claimed: 0, isShort: true };
+const NOTHING_DONE: RoundResult = { settled: 0, isShort: true };
 
 /**
  * Candidates of one outbox to their topics: fence, drop what is in hand, claim, publish, write back. The steps are in
@@ -78,7 +79,7 @@ export class SweepRound {
     const notInHand = this.#notInHand(outbox, sendable);
     const free = notBehind(notInHand, this.#deps.flusher.unaccounted(outbox));
     const isShort = sendable.length < candidates.length || free.length < notInHand.length;
-    if (free.length === 0) return { claimed: 0, isShort };
+    if (free.length === 0) return { settled: 0, isShort };
     if (signal.aborted || serving?.isOver === true) return NOTHING_DONE;
     const { claimed, locked } = await store.claim(
       leader,
@@ -92,8 +93,7 @@ export class SweepRound {
     this.#leaveBehindLocked(free, new Set(locked), isClaimed);
     await this.#publish(outbox, free, isClaimed, serving, signal);
     await claims.settled(abandon);
-    await this.writeBack();
-    return { claimed: claimed.length, isShort: locked.length > 0 || isShort };
+    return { settled: await this.writeBack(), isShort: locked.length > 0 || isShort };
   }
 
   /** Those whose topic can be written to, or that have none. A topic that cannot is parked. */
@@ -201,9 +201,13 @@ export class SweepRound {
     claims.failed(failure);
   }
 
-  /** Until all of it stands in the table but what is published and held: that hurts nobody. */
-  async writeBack(): Promise<void> {
+  /**
+   * Until all of it stands in the table but what is published and held: that hurts nobody. Returns how many rows are done
+   * with: published or failed.
+   */
+  async writeBack(): Promise<number> {
     const { store, leader, claims, clock, abandon } = this.#deps;
+    let settled = 0;
     for (const [outbox, outcome] of claims.take()) {
       let rest: Outcome = outcome;
       while (!abandon.aborted) {
@@ -213,7 +217,9 @@ export class SweepRound {
         await pause(clock, WRITE_RETRY_MS, abandon);
       }
       claims.keep(outbox, rest.published);
+      settled += outcome.published.length - rest.published.length + outcome.failures.length;
     }
+    return settled;
   }
 
   #kick(): void {

@@ -93,10 +93,10 @@ export class Sweeper {
     if (signal.aborted) return 0;
     if (clock.nowMs() >= this.#nextRoundMs) {
       this.#looksMs = 0;
-      const claimed = await this.#serveRest(signal);
-      if (claimed > 0) isBusy = true;
-      const restMs = claimed > 0 ? 0 : Math.max(settings.intervalMs, this.#looksMs * LOOKS_PART);
-      const dueMs = claimed > 0 ? null : await this.#nextDueRowMs();
+      const settled = await this.#serveRest(signal);
+      if (settled > 0) isBusy = true;
+      const restMs = settled > 0 ? 0 : Math.max(settings.intervalMs, this.#looksMs * LOOKS_PART);
+      const dueMs = settled > 0 ? null : await this.#nextDueRowMs();
       this.#nextRoundMs = clock.nowMs() + Math.min(restMs, Math.max(dueMs ?? Infinity, this.#looksMs * LOOKS_PART));
     }
     return isBusy ? 0 : Math.max(0, Math.min(this.#nextRoundMs, this.#nextDueScopeMs()) - clock.nowMs());
@@ -131,11 +131,11 @@ export class Sweeper {
     const isServed = !serving.isOver && !swept.isShort;
     parking.end(serving);
     if (!isServed || !isTailing()) {
-      this.#putOff(serving.scopes, swept.claimed);
-      return swept.claimed > 0;
+      this.#putOff(serving.scopes, swept.settled);
+      return swept.settled > 0;
     }
     if (signal.aborted || comparePositions(router.routedThrough.position, high()) < 0) {
-      this.#putOff(serving.scopes, swept.claimed);
+      this.#putOff(serving.scopes, swept.settled);
       return false;
     }
     const handOver = parking.begin(serving.scopes, true);
@@ -163,18 +163,19 @@ export class Sweeper {
   }
 
   /** Scopes that were served in vain wait for their next try; `everything` soon. */
-  #putOff(ids: Iterable<ScopeId>, claimed: number): void {
+  #putOff(ids: Iterable<ScopeId>, settled: number): void {
     const { scopes, clock } = this.#deps;
-    if (claimed > 0) return;
+    if (settled > 0) return;
     for (const id of ids) scopes.putOff(id, clock.nowMs(), Math.random());
   }
 
   async #dueScopes(signal: AbortSignal): Promise<Parked[]> {
     const { scopes, clock, parking, isTailing } = this.#deps;
     const nowMs = clock.nowMs();
+    const isRound = !isTailing() && nowMs >= this.#nextRoundMs;
     const due: Parked[] = [];
     for (const parked of [...scopes.all]) {
-      const isDue = parked.dueAtMs === null ? await this.#isUnblocked(parked) : parked.dueAtMs <= nowMs || !isTailing();
+      const isDue = parked.dueAtMs === null ? await this.#isUnblocked(parked) : parked.dueAtMs <= nowMs || isRound;
       if (!isDue) continue;
       // Inside a wider one that waits it was only a back-off.
       if (scopes.wider(parked) !== undefined) parking.release(parked.id);
@@ -204,10 +205,10 @@ export class Sweeper {
     return false;
   }
 
-  /** Rows under no scope. Returns how many were claimed. */
+  /** Rows under no scope. Returns how many were settled. */
   async #serveRest(signal: AbortSignal): Promise<number> {
     const { store, settings, keeps, pass, clock, scopes } = this.#deps;
-    let claimed = 0;
+    let settled = 0;
     for (const [outbox, keep] of keeps.entries()) {
       if (keep) continue;
       let cursor = this.#cursors[outbox];
@@ -216,7 +217,7 @@ export class Sweeper {
         const page = await store.dueRows(outbox, cursor, settings.batchRows);
         this.#looksMs += clock.nowMs() - beganMs;
         const result = await pass.uncovered(page.rows, signal);
-        claimed += result.claimed;
+        settled += result.settled;
         if (result.isShort) {
           // What was left there comes before what lies behind (M6).
           cursor = null;
@@ -227,6 +228,6 @@ export class Sweeper {
       }
       this.#cursors[outbox] = cursor;
     }
-    return claimed;
+    return settled;
   }
 }

@@ -120,8 +120,8 @@ export class Watch {
     for (const row of this.#server.rows) {
       if (row.entry.index >= through) return;
       if (row.isDelayed || row.status === 'published' || row.status === 'failed') continue;
-      // In its topic, and only the application keeps it from being marked: the next leader sends it again at worst.
-      if (row.status === 'processing' && this.deliveries(row) > 0) continue;
+      // In its topic, and the application kept it from being marked: it is sent again at worst, and I3 tells whether.
+      if (this.deliveries(row) > 0) continue;
       if (![...this.#server.parked.values()].some((entry) => this.#covers(entry, row))) {
         this.#break(`I5 the checkpoint passed r${row.number} (${row.status}), and no written scope covers it`);
       }
