@@ -1,6 +1,7 @@
 import type { AckWindow } from '../delivery/ack-window.ts';
 import { backOffMs } from '../delivery/back-off.ts';
 import { AckedRows, type BatchPart } from '../delivery/acked-rows.ts';
+import { inHand } from '../delivery/in-hand.ts';
 import type { Batch } from '../delivery/batch.ts';
 import type { SpareBatches } from '../delivery/lane.ts';
 import { type HeldRow, RetirePlan, settleRuns } from '../delivery/retire-plan.ts';
@@ -81,13 +82,11 @@ export class Flusher {
 
   /** Takes out of `wanted` what is settled and not yet in the table: by outbox, ids. */
   dropInHand(wanted: Map<number, Set<RowId>>): void {
-    const drop = ({ outbox, id }: { readonly outbox: number; readonly id: RowId }) => wanted.get(outbox)?.delete(id);
-    for (const row of this.#acked.rows()) drop(row);
-    for (const { batch, firstRun, endRun, firstRow } of this.#parts) {
-      for (const row of batch.rows(firstRun, endRun, firstRow)) drop(row);
-    }
-    for (const row of this.#held) drop(row);
-    for (const { failure } of this.#failures) if (failure.as === 'failed') drop(failure);
+    inHand(this.#acked.remaining(), wanted);
+    inHand(this.#parts, wanted);
+    for (const { outbox, id } of this.#held) wanted.get(outbox)?.delete(id);
+    for (const { failure } of this.#failures)
+      if (failure.as === 'failed') wanted.get(failure.outbox)?.delete(failure.id);
   }
 
   /** Rows of an outbox that wait again, and whose table does not know yet of the attempt that failed. */

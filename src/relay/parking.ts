@@ -176,7 +176,7 @@ export class Parking {
     const { topics, settlement } = this.#deps;
     const { scope } = parked;
     for (const lane of topics.lanes()) {
-      if (scope.kind !== 'everything' && scope.topic !== lane.topic) continue;
+      if (!mayCover(scope, lane)) continue;
       const isCovered = (record: RecordView): boolean => this.covers(parked, lane, record);
       // What lies before the cause of everything was routed before it, and is in order.
       if (scope.kind !== 'everything') for (const batch of lane.takeOut(isCovered)) settlement.left(batch);
@@ -187,6 +187,13 @@ export class Parking {
       for (const batch of lane.extractHeld(isOut)) settlement.left(batch);
     }
   }
+}
+
+/** False where no row of the lane can be under the scope. */
+function mayCover(scope: Scope, lane: Lane): boolean {
+  if (scope.kind === 'everything') return true;
+  if (scope.topic !== lane.topic) return false;
+  return scope.kind === 'topic' || scope.partition < 0 || scope.partition === lane.partition;
 }
 
 function described({ scope, reason, attempts }: Parked): Record<string, unknown> {

@@ -40,5 +40,5 @@ export function termOf(source: Source, clock: Clock): Term {
   };
   const leader = { epoch: 1, lost: new AbortController().signal, maySend: () => true } as unknown as Leader;
   const facts = { version: '8.4.0', flavour: 'mysql', serverUuid: 'uuid', gtidMode: false } as const;
-  return new Term(deps, leader, facts, from);
+  return new Term(deps, leader, facts, { from, high: from.position });
 }
