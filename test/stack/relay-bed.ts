@@ -14,6 +14,7 @@ export interface OutboxOptions {
   readonly retire: Retire;
   /** The rule, given the full names of the bed's topics. Default: the column `topic`. */
   readonly topic?: (fullName: (name: string) => string) => Readonly<Record<string, string>>;
+  readonly validateJson?: boolean;
 }
 
 export interface RelayBedOptions extends TestBedOptions {
@@ -32,6 +33,8 @@ export interface Config {
   readonly mysql?: Readonly<Record<string, unknown>>;
   readonly kafka?: Readonly<Record<string, unknown>>;
   readonly relay?: Readonly<Record<string, unknown>>;
+  readonly sweep?: Readonly<Record<string, unknown>>;
+  readonly failures?: Readonly<Record<string, unknown>>;
 }
 
 export interface Saved extends Position {
@@ -123,10 +126,10 @@ export class RelayBed implements AsyncDisposable {
     return Number(row['rows_there']);
   }
 
-  /** Waits until no row of the table, or of those that `where` names, is pending any more. */
+  /** Waits until no row of the table, or of those that `where` names, is pending or claimed any more. */
   async retired(table = 'outbox', options: { withinMs?: number; where?: string } = {}): Promise<void> {
     const { withinMs = 20_000, where = 'TRUE' } = options;
-    const done = async (): Promise<boolean> => (await this.count(table, `status = 'pending' AND ${where}`)) === 0;
+    const done = async (): Promise<boolean> => (await this.count(table, `status IN ('pending', 'processing') AND (${where})`)) === 0;
     await this.#orTail(() => until(done, { withinMs, what: `all rows of ${table} published` }));
   }
 
@@ -174,7 +177,9 @@ export class RelayBed implements AsyncDisposable {
     const { mysql, brokers, database, serverId } = this.servers;
     const said = this.#options.config ?? {};
     const { name = database, start = 'head' } = over;
-    const section = (key: 'mysql' | 'kafka' | 'relay', own: object): object => ({ ...own, ...said[key], ...over[key] });
+    const section = (key: 'mysql' | 'kafka' | 'relay' | 'sweep' | 'failures', own: object): object => {
+      return { ...own, ...said[key], ...over[key] };
+    };
     const outboxes = this.#options.outboxes ?? [{ table: 'outbox', retire: 'mark' }];
     return {
       name,
@@ -182,6 +187,8 @@ export class RelayBed implements AsyncDisposable {
       mysql: section('mysql', { ...mysql, database, serverId }),
       kafka: section('kafka', { brokers }),
       relay: section('relay', {}),
+      sweep: section('sweep', {}),
+      failures: section('failures', {}),
       outboxes: outboxes.map(({ topic, ...outbox }) => ({
         ...outbox,
         topic: topic?.(this.servers.topic) ?? { column: 'topic' },
