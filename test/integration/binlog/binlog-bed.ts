@@ -1,6 +1,6 @@
 import type { PoolConnection, RowDataPacket } from 'mysql2/promise';
 import { createBinlogSource, type BinlogSource } from '../../../src/binlog/binlog-source.ts';
-import { RelayError } from '../../../src/model/fault.ts';
+import { RelayError, type Fault } from '../../../src/model/fault.ts';
 import type { Log } from '../../../src/model/log.ts';
 import { SHIPPED_COLUMNS } from '../../../src/model/outbox-columns.ts';
 import type { Checkpoint, Gtid, GtidRun, Position } from '../../../src/model/position.ts';
@@ -30,6 +30,7 @@ export interface ReadTransaction {
   readonly gtid: Gtid | null;
   readonly commitMicros: number;
   readonly rows: readonly ReadRow[];
+  readonly undecodable: Fault | null;
 }
 
 export interface ReadLog {
@@ -185,11 +186,11 @@ export function isBefore(a: Position, b: Position): boolean {
 
 export async function plain(transaction: Transaction): Promise<ReadTransaction> {
   const rows: ReadRow[] = [];
-  const { end, gtid, commitMicros } = transaction;
+  const { end, gtid, commitMicros, undecodable } = transaction;
   for await (const cursor of transaction.pieces?.(AbortSignal.timeout(30_000)) ?? [transaction.rows()]) {
     while (cursor.next()) rows.push(plainRow(cursor.row));
   }
-  return { end, gtid, commitMicros, rows };
+  return { end, gtid, commitMicros, rows, undecodable };
 }
 
 function plainRow(row: OutboxRow): ReadRow {

@@ -270,6 +270,20 @@ describe('a log that names columns', () => {
     expect(log.transactions[0].rows).toMatchObject([{ id: big, topic: 'tö', key: big, value: 'pü' }]);
   });
 
+  it('E1 rows from before a column that is read was there are left to the sweep', async () => {
+    const table = await Table.create(OWN.replace('payload JSON', 'body JSON'));
+    const from = await bed.head();
+    await bed.sql(`INSERT INTO ${table.name} (topic, aggregate_id, body) VALUES ('topic', 'key 1', '{}')`);
+    await table.alter('RENAME COLUMN body TO payload');
+    await table.insert(2);
+    const log = await table.from(from);
+    expect(log.transactions[0].undecodable?.detail).toMatch(
+      /^[\w.]+:\d+: .* has no column payload, as the table was then$/,
+    );
+    expect(log.transactions[0].rows).toEqual([]);
+    expectRows({ ...log, transactions: log.transactions.slice(1) }, 2);
+  });
+
   it('C5 columns in no order that a name would give', async () => {
     const [id, topic, aggregate, payload, key] = OWN.split(/,(?![^(]*\))/);
     const table = await Table.create([topic, key, id, payload, aggregate].join(','));
@@ -307,8 +321,11 @@ describe.each(LESS)('a log that does not name columns (binlog_row_metadata = %s)
       await bed.sql(
         `CREATE TRIGGER t_${table.name} AFTER INSERT ON placed_${table.name} FOR EACH ROW ${insertInto(table.name, 11)}`,
       );
-      await bed.sql(`CREATE INDEX by_topic ON ${table.name} (topic)`);
-      await bed.sql(`DROP INDEX by_topic ON ${table.name}`);
+      // By its times a table of a MariaDB is a new one then: rows of an earlier second are left to the sweep.
+      if (!isMariadb()) {
+        await bed.sql(`CREATE INDEX by_topic ON ${table.name} (topic)`);
+        await bed.sql(`DROP INDEX by_topic ON ${table.name}`);
+      }
       await bed.sql(`CREATE VIEW v_${table.name} AS SELECT id FROM ${table.name}`);
       await bed.sql(`ALTER TABLE placed_${table.name} ADD COLUMN x INT`);
       await bed.sql(`INSERT INTO placed_${table.name} VALUES (1, 1)`);
@@ -318,46 +335,26 @@ describe.each(LESS)('a log that does not name columns (binlog_row_metadata = %s)
   });
 
   it.each(SWAPS)(
-    'E1 halts before rows from before two columns of one type were %s, within one second too',
+    'E1 rows from before two columns of one type were %s are left to the sweep, within one second too',
     async (_, how) => {
       const table = await Table.create();
       const from = await bed.head();
       await table.insert(1);
       await table.alter(how);
-      const between = await bed.head();
       await table.insert(2);
-      await expectHalt(table, from);
-      expectRows(await table.from(between), 2);
+      expectLeft(await table.from(from), table, 2);
     },
   );
 
-  it('E1 goes on behind the change when what waits is inserted anew, as docs/fidelity.md says', async () => {
-    const table = await Table.create();
-    await table.insert(1);
-    await table.alter('MODIFY topic VARCHAR(50) AFTER aggregate_id');
-    const between = await bed.head();
-    await table.insert(2);
-    await bed.session(
-      `CREATE TEMPORARY TABLE again AS SELECT * FROM ${table.name} WHERE id = 1`,
-      'BEGIN',
-      `DELETE FROM ${table.name} WHERE id = 1`,
-      `INSERT INTO ${table.name} SELECT * FROM again ORDER BY id`,
-      'COMMIT',
-    );
-    expectRows(await table.from(between), 2, 1);
-  });
-
-  it('E3 halts before rows of a table whose place a copy took that was made before them', async () => {
+  it('E3 rows of a table whose place a copy took that was made before them are left to the sweep', async () => {
     const table = await Table.create();
     const ghost = await createGhost(table);
     await nextSecond(); // by their times the rows are the copy's
     const from = await bed.head();
     await table.insert(1);
     await cutOver(table, ghost);
-    const between = await bed.head();
     await table.insert(2);
-    await expectHalt(table, from);
-    expectRows(await table.from(between), 2);
+    expectLeft(await table.from(from), table, 2);
   });
 
   it.each([
@@ -365,12 +362,33 @@ describe.each(LESS)('a log that does not name columns (binlog_row_metadata = %s)
     ['another type', 'MODIFY topic CHAR(50)'],
     ['one more', 'ADD COLUMN more INT'],
     ['one less', 'ADD COLUMN more INT, DROP COLUMN payload, ADD COLUMN payload JSON'],
-  ])('halts when columns have changed: %s', async (_, how) => {
+  ])('rows from before columns have changed are left to the sweep: %s', async (_, how) => {
     const table = await Table.create();
     const from = await bed.head();
     await table.insert(1);
     await table.alter(how);
-    await expectHalt(table, from);
+    await nextSecond(); // a row of the second of its table's rebuild is not taken for older
+    await table.insert(2);
+    expectLeft(await table.from(from), table, 2);
+  });
+
+  it('E3 rows of a table that is gone are left to a sweep that finds none', async () => {
+    const table = await Table.create();
+    const from = await bed.head();
+    await table.insert(1);
+    await bed.sql(`DROP TABLE ${table.name}`);
+    expectLeft(await table.from(from), table);
+  });
+
+  it('E1 what is changed or deleted of rows from before is passed over', async () => {
+    const table = await Table.create();
+    await table.insert(1);
+    await table.insert(2);
+    const from = await bed.head();
+    await bed.sql(`UPDATE ${table.name} SET payload = '{}' WHERE id = 1`);
+    await bed.sql(`DELETE FROM ${table.name} WHERE id = 2`);
+    await table.alter('MODIFY topic VARCHAR(50) AFTER aggregate_id');
+    expect((await table.from(from)).transactions).toEqual([]);
   });
 
   it('E1 goes on, and is right, when columns are swapped while the log is read', async () => {
@@ -394,17 +412,19 @@ describe.each(LESS)('a log that does not name columns (binlog_row_metadata = %s)
   });
 });
 
-/** The halt says where, which table, and what to do. */
-async function expectHalt(table: Table, from: Position): Promise<void> {
-  const error = await table.from(from).catch((caught: unknown) => caught);
-  expect(error).toBeInstanceOf(RelayError);
-  const { fault } = error as RelayError;
-  expect(fault).toMatchObject({ code: 'BINLOG_UNSUPPORTED', disposition: 'halt' });
-  const [, file, offset] = /^([\w.]+):(\d+): /.exec(fault.detail) ?? [];
-  expect(comparePositions({ file, offset: Number(offset) }, from)).toBeGreaterThan(0);
-  expect(fault.detail).toContain(`${bed.bed.database}.${table.name}`);
-  expect(fault.detail).toContain('binlog_row_metadata = FULL');
-  expect(fault.detail).not.toContain('key 1');
+/** The first transaction has no rows; why says where, which table, and what to do. Behind it come these. */
+function expectLeft(log: ReadLog, table: Table, ...behind: number[]): void {
+  const [left, ...rest] = log.transactions;
+  expect(left.rows).toEqual([]);
+  expectRows({ ...log, transactions: rest }, ...behind);
+  expect(rest.every(({ undecodable }) => undecodable === null)).toBe(true);
+  expect(left.undecodable).toMatchObject({ code: 'BINLOG_UNSUPPORTED', disposition: 'halt' });
+  const { detail } = left.undecodable!;
+  const [, file, offset] = /^([\w.]+):(\d+): /.exec(detail) ?? [];
+  expect(comparePositions({ file, offset: Number(offset) }, left.end)).toBeLessThan(0);
+  expect(detail).toContain(`${bed.bed.database}.${table.name}`);
+  expect(detail).toContain('binlog_row_metadata = FULL');
+  expect(detail).not.toContain('key 1');
 }
 
 /** The server keeps the time of a rebuild in whole seconds. */
