@@ -1,4 +1,5 @@
 import mysql from 'mysql2/promise';
+import { fault } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import type { MysqlSettings } from '../model/settings.ts';
 import { classifyMysql } from '../mysql/classify.ts';
@@ -32,6 +33,8 @@ export class Session {
   readonly #timeoutMs: number;
   readonly serverUuid: string;
   #usable = true;
+  /** One for each statement under way. */
+  readonly #giveUp = new Set<(reason: Error) => void>();
 
   private constructor(connection: mysql.Connection, timeoutMs: number, serverUuid: string) {
     this.#connection = connection;
@@ -100,18 +103,29 @@ export class Session {
     timeout: number,
     options: Partial<mysql.QueryOptions> = {},
   ): Promise<[unknown, unknown]> {
+    const statement = { sql, timeout, values: [...values], ...options };
     try {
-      return await this.#connection.query({ sql, timeout, values: [...values], ...options });
+      return await new Promise((resolve, reject) => {
+        this.#giveUp.add(reject);
+        void this.#connection
+          .query(statement)
+          .then(resolve, reject)
+          .finally(() => this.#giveUp.delete(reject));
+      });
     } catch (error) {
-      const fault = classifyMysql(error, doing);
-      if (fault.fault.code === 'MYSQL_UNREACHABLE' || fault.fault.code === 'MYSQL_QUERY_TIMEOUT') this.destroy();
-      throw fault;
+      const classified = classifyMysql(error, doing);
+      const { code } = classified.fault;
+      if (code === 'MYSQL_UNREACHABLE' || code === 'MYSQL_QUERY_TIMEOUT') this.destroy();
+      throw classified;
     }
   }
 
+  /** Statements under way end at once: the library would leave them to their time-outs. */
   destroy(): void {
     this.#usable = false;
     this.#connection.destroy();
+    for (const reject of this.#giveUp) reject(fault('MYSQL_UNREACHABLE', 'retry', 'the connection was ended'));
+    this.#giveUp.clear();
   }
 }
 
