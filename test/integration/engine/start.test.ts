@@ -2,6 +2,9 @@ import { expect, test } from 'vitest';
 import { logHead } from '../../stack/log-head.ts';
 import { insertRows } from '../../stack/outbox-rows.ts';
 import { RelayBed } from '../../stack/relay-bed.ts';
+import { until } from '../../stack/until.ts';
+
+const SWEPT_OFTEN = { sweep: { intervalMs: 100 }, failures: { backOffMs: 50, backOffCapMs: 200 } };
 
 test('the first start on a table with rows must be told where to begin', async () => {
   await using bed = await RelayBed.open();
@@ -13,9 +16,6 @@ test('the first start on a table with rows must be told where to begin', async (
   expect((await untold.exited).code).toBe(2);
   expect(untold.stderr()).toContain('START_NOT_CHOSEN');
   expect(untold.stderr()).toContain('10 pending');
-  const impossible = await bed.launch({ start: 'pending' });
-  expect((await impossible.exited).code).toBe(1);
-  expect(impossible.stderr()).toContain('START_PENDING_UNSUPPORTED');
   expect(await bed.saved()).toBeNull();
 
   const relay = await bed.start({ start: before });
@@ -29,78 +29,146 @@ test('the first start on a table with rows must be told where to begin', async (
   expect(await bed.expectDelivered()).toMatchObject({ committed: 20, duplicates: 0 });
 });
 
-test('start: head leaves what is there alone; without a word an empty table starts at the head', async () => {
-  await using bed = await RelayBed.open();
+test('S6 start: head: what is there counts as published and is not sent; without a word an empty table starts at the head', async () => {
+  await using bed = await RelayBed.open({ config: SWEPT_OFTEN });
   const topic = bed.servers.topic('orders');
-  await insertRows(bed.servers.pool, { topic, count: 10 });
-  await bed.start({ start: 'head' });
+  await insertRows(bed.servers.pool, { topic, count: 2_500 });
+  const relay = await bed.start({ start: 'head' });
+  expect(relay.lines()).toContainEqual(expect.objectContaining({ event: 'history-counts-as-published', rows: 2_500 }));
+  expect(await bed.count('outbox', "status = 'published' AND attempts = 0")).toBe(2_500);
   await insertRows(bed.servers.pool, { topic, count: 5, prefix: 'later' });
-  const later = "aggregate_id LIKE 'later-%'";
-  await bed.retired('outbox', { where: later });
-  await bed.expectDelivered({ where: later });
-  expect(await bed.count('outbox', "status = 'pending'")).toBe(10);
+  await bed.retired();
+  expect(await bed.expectDelivered({ where: "aggregate_id LIKE 'later-%'" })).toMatchObject({ committed: 5 });
 
   await using fresh = await RelayBed.open();
   await fresh.start({ start: 'none' });
   await insertRows(fresh.servers.pool, { topic: fresh.servers.topic('orders'), count: 5 });
   await fresh.retired();
-  await fresh.expectDelivered();
+  expect(await fresh.expectDelivered()).toMatchObject({ committed: 5, duplicates: 0 });
 });
 
-test('a position of another server is not read here: the relay halts, and says which is which', async () => {
-  await using bed = await RelayBed.open();
+test('S11 start: pending: what waits is delivered from its table, and live rows of the same aggregates do not overtake', async () => {
+  await using bed = await RelayBed.open({ config: { ...SWEPT_OFTEN, sweep: { intervalMs: 100, batchRows: 50 } } });
+  const { pool, topic } = bed.servers;
+  const rows = { topic: topic('orders'), aggregates: 7 };
+  await insertRows(pool, { ...rows, count: 2_000 });
+  // Gone with its binlog, were it read: by the tail nothing of it can come.
+  await bed.sql("UPDATE outbox SET event_type = 'changed' WHERE id % 10 = 0");
+  const relay = await bed.start({ start: 'pending' });
+  for (let n = 0; n < 400; n += 4) {
+    await insertRows(pool, { ...rows, count: 4 });
+  }
+  await bed.retired();
+  expect(await bed.expectDelivered()).toMatchObject({ committed: 2_400, delivered: 2_400, duplicates: 0 });
+  await relay.waitFor('scope-released', { fields: { scope: 'everything' } });
+});
+
+test('the checkpoint of another server: said once, everything from the table, nothing is lost', async () => {
+  await using bed = await RelayBed.open({ config: SWEPT_OFTEN });
+  const { pool, topic } = bed.servers;
+  const rows = { topic: topic('orders'), count: 20 };
   const relay = await bed.start();
+  await insertRows(pool, rows);
+  await bed.retired();
   expect((await relay.kill('SIGTERM')).code).toBe(0);
   const foreign = '11111111-2222-3333-4444-555555555555';
   await bed.sql('UPDATE cdc_relay_offsets SET server_uuid = ?', [foreign]);
-  await insertRows(bed.servers.pool, { topic: bed.servers.topic('orders'), count: 1 });
-  const halted = await bed.launch();
-  expect((await halted.exited).code).toBe(1);
-  expect(halted.stderr()).toContain('MYSQL_FOREIGN_SERVER');
-  expect(halted.stderr()).toContain(foreign);
-  expect(await bed.records()).toBe(0);
+  await insertRows(pool, rows);
+  const second = await bed.start();
+  await insertRows(pool, rows);
+  const told = await second.waitFor('position-unusable');
+  expect(told).toMatchObject({ level: 'error', code: 'MYSQL_FOREIGN_SERVER' });
+  expect(String(told['detail'])).toContain(foreign);
+  await bed.retired();
+  expect(await bed.expectDelivered()).toMatchObject({ committed: 60, delivered: 60, duplicates: 0 });
+  await second.waitFor('scope-released', { fields: { scope: 'everything' } });
+  await insertRows(pool, rows);
+  await bed.retired();
+  expect((await second.kill('SIGTERM')).code).toBe(0);
+  const last = await bed.start();
+  expect(last.lines().some(({ event }) => event === 'position-unusable')).toBe(false);
+  expect(await bed.expectDelivered()).toMatchObject({ committed: 80, delivered: 80, duplicates: 0 });
 });
 
-test('an unknown topic halts before its row; once it is there the relay goes on, in order', async () => {
-  await using bed = await RelayBed.open({ topics: { orders: 1 } });
+test('F2 an unknown topic: its rows wait, all others flow; once it is there its rows follow, in order', async () => {
+  await using bed = await RelayBed.open({ topics: { t1: 1, t2: 2 }, config: SWEPT_OFTEN });
   const { pool, topic } = bed.servers;
   const relay = await bed.start();
-  await insertRows(pool, { topic: topic('orders'), count: 3 });
-  await bed.retired();
-  await insertRows(pool, { topic: topic('late'), count: 3 });
-  await insertRows(pool, { topic: topic('orders'), count: 3 });
-  expect((await relay.exited).code).toBe(1);
-  expect(relay.lines().find(({ event }) => event === 'relay-halted')).toMatchObject({
-    code: 'KAFKA_UNKNOWN_TOPIC_OR_PARTITION',
-  });
-  expect(relay.stderr()).toContain(topic('late'));
-  expect(await bed.count('outbox', "status = 'pending'")).toBe(6);
-
-  await bed.servers.createTopics({ late: 2 });
+  const mixed = async (): Promise<void> => {
+    for (const name of ['t1', 'nope', 't2', 'nope'])
+      await insertRows(pool, { topic: topic(name), count: 6, aggregates: 2 });
+  };
+  await mixed();
+  const others = `topic <> '${topic('nope')}'`;
+  await bed.retired('outbox', { where: others });
+  expect(relay.lines()).toContainEqual(
+    expect.objectContaining({ event: 'scope-parked', scope: 'topic', reason: 'KAFKA_UNKNOWN_TOPIC_OR_PARTITION' }),
+  );
+  await mixed();
+  await bed.retired('outbox', { where: others });
+  expect(await bed.expectDelivered({ where: others })).toMatchObject({ committed: 24, delivered: 24, duplicates: 0 });
+  expect(await bed.count('outbox', `topic = '${topic('nope')}' AND status = 'pending' AND attempts = 0`)).toBe(24);
+  // The checkpoint does not wait for it.
+  expect((await relay.kill('SIGTERM')).code).toBe(0);
+  expect((await bed.saved())!.offset).toBeGreaterThan(0);
   await bed.start();
+
+  await bed.servers.createTopics({ nope: 2 });
+  await mixed();
   await bed.retired();
-  expect(await bed.expectDelivered({ topics: [topic('orders'), topic('late')], faultInjected: true })).toMatchObject({
-    committed: 9,
-    lost: 0,
-    reordered: 0,
+  expect(await bed.expectDelivered({ topics: [...bed.topics, topic('nope')] })).toMatchObject({
+    committed: 72,
+    delivered: 72,
+    duplicates: 0,
   });
 });
 
 test.for([
   { what: 'a record over the limit of the broker', topic: 'orders', bytes: 3_000_000, code: 'KAFKA_MESSAGE_TOO_LARGE' },
   { what: 'a row without a topic', topic: '', bytes: 100, code: 'ROW_NO_TOPIC' },
-])('$what halts before it, and what it holds is not told', async ({ topic, bytes, code }) => {
-  await using bed = await RelayBed.open();
+])('$what fails, its siblings go on in order, and what it holds is not told', async ({ topic, bytes, code }) => {
+  await using bed = await RelayBed.open({ config: SWEPT_OFTEN });
   const relay = await bed.start();
-  const good = bed.servers.topic('orders');
-  await insertRows(bed.servers.pool, { topic: good, count: 3 });
+  const { pool } = bed.servers;
+  const good = { topic: bed.servers.topic('orders'), count: 6, aggregates: 2 };
+  await insertRows(pool, good);
+  await insertRows(pool, { topic: topic === '' ? '' : good.topic, count: 1, payloadBytes: bytes });
+  await insertRows(pool, good);
   await bed.retired();
-  const before = await bed.saved();
-  await insertRows(bed.servers.pool, { topic: topic === '' ? '' : good, count: 1, payloadBytes: bytes });
-  await insertRows(bed.servers.pool, { topic: good, count: 3 });
-  expect((await relay.exited).code).toBe(1);
-  expect(relay.lines().find(({ event }) => event === 'relay-halted')).toMatchObject({ code });
+  const failed = await bed.sql("SELECT attempts, last_error, published_at FROM outbox WHERE status = 'failed'");
+  expect(failed).toMatchObject([{ attempts: 1, published_at: null }]);
+  expect(String(failed[0]['last_error']).startsWith(`${code}: `)).toBe(true);
+  expect(await bed.expectDelivered({ where: "status = 'published'" })).toMatchObject({
+    committed: 12,
+    delivered: 12,
+    duplicates: 0,
+  });
+  expect(relay.lines()).toContainEqual(expect.objectContaining({ event: 'row-failed', code }));
   expect(relay.stderr()).not.toContain('filler');
   expect(relay.stderr().length).toBeLessThan(10_000);
-  expect(await bed.saved()).toMatchObject({ file: before?.file, offset: before?.offset });
+  // It is done with: it does not come again with the next start.
+  expect((await relay.kill('SIGTERM')).code).toBe(0);
+  await bed.start();
+  await insertRows(pool, good);
+  await bed.retired();
+  expect(await bed.expectDelivered({ where: "status = 'published'" })).toMatchObject({ committed: 18, duplicates: 0 });
+  expect(await bed.sql("SELECT attempts FROM outbox WHERE status = 'failed'")).toMatchObject([{ attempts: 1 }]);
+});
+
+test('an outbox that is only kept has nowhere to say that a row failed: the relay halts before it', async () => {
+  await using bed = await RelayBed.open({ outboxes: [{ table: 'outbox', retire: 'keep' }] });
+  const { pool, topic } = bed.servers;
+  const relay = await bed.start();
+  await insertRows(pool, { topic: topic('orders'), count: 3 });
+  await insertRows(pool, { topic: topic('late'), count: 3 });
+  await insertRows(pool, { topic: topic('orders'), count: 3 });
+  expect((await relay.exited).code).toBe(1);
+  expect(relay.lines().find(({ event }) => event === 'relay-halted')).toMatchObject({
+    code: 'KAFKA_UNKNOWN_TOPIC_OR_PARTITION',
+  });
+  await bed.servers.createTopics({ late: 2 });
+  await bed.start();
+  const topics = [topic('orders'), topic('late')];
+  await until(async () => (await bed.records(topics)) >= 9, { withinMs: 20_000, what: 'nine records' });
+  await bed.expectDelivered({ topics, faultInjected: true });
 });
