@@ -129,8 +129,9 @@ export class RelayBed implements AsyncDisposable {
   /** Waits until no row of the table, or of those that `where` names, is pending or claimed any more. */
   async retired(table = 'outbox', options: { withinMs?: number; where?: string } = {}): Promise<void> {
     const { withinMs = 20_000, where = 'TRUE' } = options;
-    const done = async (): Promise<boolean> => (await this.count(table, `status IN ('pending', 'processing') AND (${where})`)) === 0;
-    await this.#orTail(() => until(done, { withinMs, what: `all rows of ${table} published` }));
+    const done = async (): Promise<boolean> =>
+      (await this.count(table, `status IN ('pending', 'processing') AND (${where})`)) === 0;
+    await this.orTail(() => until(done, { withinMs, what: `all rows of ${table} published` }));
   }
 
   /**
@@ -170,7 +171,7 @@ export class RelayBed implements AsyncDisposable {
     const { table = 'outbox', where, topic, topics = this.topics, faultInjected = false } = options;
     const source = { table, ...(where === undefined ? {} : { where }), ...(topic === undefined ? {} : { topic }) };
     const rows = options.rows ?? source;
-    return this.#orTail(() => expectDelivered(this.servers, { topics, rows, faultInjected }));
+    return this.orTail(() => expectDelivered(this.servers, { topics, rows, faultInjected }));
   }
 
   config(over: Config = {}): object {
@@ -203,7 +204,7 @@ export class RelayBed implements AsyncDisposable {
   }
 
   /** What a relay has said last tells more than that something did not happen. */
-  async #orTail<T>(work: () => Promise<T>): Promise<T> {
+  async orTail<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
