@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../../src/model/clock.ts';
 import { PendingLimits } from '../../../src/limits/pending-limits.ts';
@@ -60,11 +61,16 @@ async function pending(bed: CommandBed, rows: number, due = 'UTC_TIMESTAMP(6)'):
   await bed.sql(`INSERT INTO outbox (topic, aggregate_id, available_at) VALUES ${values}`);
 }
 
+/** The statements of the docs, for this outbox. */
+function documented(bed: CommandBed): string[] {
+  const docs = readFileSync(new URL('../../../docs/limits.md', import.meta.url), 'utf8');
+  const blocks = [...docs.matchAll(/^```sql\n([^]*?)^```$/gm)].map(([, sql]) => sql);
+  return blocks.map((sql) => sql.replaceAll('app.outbox', `${bed.database}.outbox`));
+}
+
 /** As the docs say that an application asks. */
 async function mayInsert(bed: CommandBed): Promise<boolean> {
-  const [row] = await bed.sql('SELECT COALESCE(MAX(refuse), 0) AS refuse FROM cdc_relay_limits WHERE outbox = ?', [
-    `${bed.database}.outbox`,
-  ]);
+  const [row] = await bed.sql(documented(bed)[0]);
   return Number(row['refuse']) === 0;
 }
 
@@ -141,6 +147,29 @@ test('an application that holds the flag’s row holds up no flush; the flag is 
     await application.commit();
     await until(async () => !(await mayInsert(bed)), within('the flag to refuse'));
   });
+});
+
+test('what the docs tell an application works: in one statement, and when no relay looks any more', async () => {
+  await using bed = await CommandBed.open([REFUSE]);
+  const [, insert, orStale] = documented(bed);
+  const application = await bed.connect();
+  await application.query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED');
+  await atWork(bed, async ({ logged }) => {
+    await until(async () => (await bed.sql('SELECT 1 FROM cdc_relay_limits')).length === 1, within('the flag'));
+    await application.beginTransaction();
+    expect((await application.query(insert))[0]).toMatchObject({ affectedRows: 1 });
+    await pending(bed, 20);
+    // Nothing is held by the transaction that has asked.
+    await until(async () => !(await mayInsert(bed)), within('the flag to refuse'));
+    expect((await application.query(insert))[0]).toMatchObject({ affectedRows: 0 });
+    await application.commit();
+    expect(logged).toEqual(['pending-limit-passed']);
+  });
+  const stale = async () => Number((await bed.sql(orStale))[0]['refuse']);
+  await bed.sql('UPDATE cdc_relay_limits SET refuse = 0');
+  expect(await stale()).toBe(0);
+  await bed.sql('UPDATE cdc_relay_limits SET valid_until = UTC_TIMESTAMP(6) - INTERVAL 1 SECOND');
+  expect(await stale()).toBe(1);
 });
 
 test('a relay that leads no longer writes no flag', async () => {
