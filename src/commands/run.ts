@@ -1,10 +1,13 @@
 import { createBinlogSource } from '../binlog/binlog-source.ts';
 import { createPublisher } from '../kafka/publisher.ts';
+import { PendingLimits } from '../limits/pending-limits.ts';
 import { systemClock } from '../model/clock.ts';
+import type { MakeDuty } from '../model/duty.ts';
 import type { Fault } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import type { Settings } from '../model/settings.ts';
 import { runRelay } from '../relay/relay.ts';
+import { Retention } from '../retention/retention.ts';
 import { MysqlStore } from '../store/mysql-store.ts';
 import type { CommandBody } from './command.ts';
 import { ExitCode } from './exit-codes.ts';
@@ -37,6 +40,9 @@ async function runUntilStopped(settings: Settings, log: Log): Promise<Fault | nu
     maxTransactionBytes: settings.relay.maxTransactionBytes,
     log,
   });
+  const duties: MakeDuty[] = [Retention, PendingLimits].map((Class) => (leader, { serverUuid }) => {
+    return new Class({ settings, leader, serverUuid, clock: systemClock, log });
+  });
   const endAtOnce = (why: string): never => {
     log.error('stopped-hard', { why, effect: 'rows sent and not flushed are sent again at the next start' });
     // The promise of a second signal: nothing may hold the process.
@@ -55,7 +61,7 @@ async function runUntilStopped(settings: Settings, log: Log): Promise<Fault | nu
   process.on('SIGINT', onSignal);
   log.info('relay-started', { name: settings.relay.name, pid: process.pid });
   try {
-    return await runRelay({ settings, source, publisher, store, clock: systemClock, log }, stop.signal);
+    return await runRelay({ settings, source, publisher, store, clock: systemClock, log, duties }, stop.signal);
   } finally {
     await publisher.close(CLOSE_WITHIN_MS);
     await store.close();

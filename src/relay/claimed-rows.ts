@@ -63,9 +63,9 @@ export class Claims implements ClaimedRows {
   /** Resolves when nothing is open, or `signal` is aborted. */
   async settled(signal: AbortSignal): Promise<void> {
     while (!this.isSettled && !signal.aborted) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#waiting.push(resolve);
-      const onAbort = (): void => resolve();
+      const { promise, resolve } = Promise.withResolvers<undefined>();
+      this.#waiting.push(() => resolve(undefined));
+      const onAbort = (): void => resolve(undefined);
       signal.addEventListener('abort', onAbort, { once: true });
       await promise;
       signal.removeEventListener('abort', onAbort);

@@ -9,9 +9,11 @@ import type { Log } from '../model/log.ts';
 import { type Checkpoint, comparePositions, formatPosition, type Position } from '../model/position.ts';
 import { Form, type OutboxRow, type RowCursor } from '../model/row.ts';
 import type { Transaction, TransactionGroup } from '../model/source.ts';
+import { count, type RelayStats } from '../model/stats.ts';
 import type { Flusher } from './flusher.ts';
 import type { LaneSender } from './lane-sender.ts';
 import type { Parking } from './parking.ts';
+import type { PayloadCheck } from './payload-check.ts';
 import { idOf, type RowCompletion, takeRun } from './row-completion.ts';
 import type { RowVerdicts } from './row-verdicts.ts';
 import type { Topics } from './topics.ts';
@@ -29,6 +31,8 @@ export interface RouterDeps {
   readonly flusher: Flusher;
   readonly verdicts: RowVerdicts;
   readonly completion: RowCompletion;
+  readonly stats: RelayStats;
+  readonly payloads: PayloadCheck;
   readonly clock: Clock;
   readonly log: Log;
   /** By outbox: true where rows are kept as they are. */
@@ -112,6 +116,9 @@ export class Router {
     }
     this.isInside = false;
     window.routed(number);
+    const { stats, clock } = this.#deps;
+    stats.transactions++;
+    stats.lastRouted = { atMs: clock.nowMs(), commitMicros: transaction.commitMicros };
     // Nothing of it may be on its way: the checkpoint moves over it nevertheless.
     if (window.isSettled(number)) this.#deps.flusher.wake();
     this.#reached({
@@ -128,6 +135,7 @@ export class Router {
     const { parking, log, keeps } = this.#deps;
     if (keeps.includes(true)) throw new RelayError({ ...fault, disposition: 'halt' });
     const { code, detail } = fault;
+    count(this.#deps.stats.undecodable, code);
     log.warn('transaction-left-to-sweep', { position: formatPosition(transaction.end), code, detail });
     parking.park({ kind: 'everything' }, { reason: code, dueInMs: 0 });
   }
@@ -140,7 +148,7 @@ export class Router {
     signal: AbortSignal,
     isRead = false,
   ): Promise<boolean> {
-    const { window, topics, parking, keeps } = this.#deps;
+    const { topics, parking, keeps } = this.#deps;
     const commitMs = Math.floor(transaction.commitMicros / 1000);
     const mayBeSent = !isRead && comparePositions(transaction.end, this.#deps.high) <= 0;
     const { row } = cursor;
@@ -159,39 +167,57 @@ export class Router {
         continue;
       }
       const topic = topics.find(row.topic) ?? (await this.#newTopic(row, number, signal));
-      if (signal.aborted) return false;
-      if (topic !== null) {
+      if (topic === null) {
+        if (signal.aborted) return false;
+      } else {
         if (topics.grown(topic) !== null) await this.#adopt(topic, signal);
         const timestampMs = row.createdAtMs >= 0 ? row.createdAtMs : commitMs;
         const lane = topic.laneOf(row);
-        const what = parking.decide(row, topic.topic, lane);
-        if (what === 'hold') {
-          if (parking.hold(lane, row, number, timestampMs)) window.add(number);
-        } else if (what === 'send' && !(await this.#send(lane, row, number, timestampMs, signal))) {
-          return false;
-        }
+        const isPlaced = this.#placeNow(lane, row, number, timestampMs);
+        if (!isPlaced && !(await this.#place(lane, row, number, timestampMs, signal))) return false;
       }
       more = cursor.next();
     }
     return true;
   }
 
-  /** False when `signal` was aborted. */
-  async #send(lane: Lane, row: OutboxRow, number: number, timestampMs: number, signal: AbortSignal): Promise<boolean> {
-    const { window, parking } = this.#deps;
+  /** Where a row goes, when that can be said and done at once; false: `place` is to be asked. No promise a row. */
+  #placeNow(lane: Lane, row: OutboxRow, number: number, timestampMs: number): boolean {
+    const { window, parking, payloads } = this.#deps;
+    const what = parking.decide(row, lane.topic, lane);
+    if (what !== 'send') return what === 'leave';
     try {
-      while (!lane.append(row, number, timestampMs)) {
+      payloads.check(row);
+      if (!lane.append(row, number, timestampMs)) return false;
+    } catch (error) {
+      if (isRowFault(error)) return false;
+      throw error;
+    }
+    window.add(number);
+    this.#touched.add(lane);
+    return true;
+  }
+
+  /** Waits for room. False when `signal` was aborted. */
+  async #place(lane: Lane, row: OutboxRow, number: number, timestampMs: number, signal: AbortSignal): Promise<boolean> {
+    const { window, parking, payloads } = this.#deps;
+    try {
+      for (;;) {
+        // Decided anew after each wait: its scope may have been parked meanwhile.
+        const what = parking.decide(row, lane.topic, lane);
+        if (what === 'leave') return true;
+        payloads.check(row);
+        if (what === 'hold') {
+          if (parking.hold(lane, row, number, timestampMs)) window.add(number);
+          return true;
+        }
+        if (lane.append(row, number, timestampMs)) break;
         if (signal.aborted) return false;
         this.#kickTouched();
         await this.#roomOrStop(signal);
-        // While it waited its scope may have been parked.
-        const what = parking.decide(row, lane.topic, lane);
-        if (what === 'send') continue;
-        if (what === 'hold' && parking.hold(lane, row, number, timestampMs)) window.add(number);
-        return true;
       }
     } catch (error) {
-      if (!(error instanceof RelayError) || error.fault.disposition !== 'reject') throw error;
+      if (!isRowFault(error)) throw error;
       await this.#fails(row, lane.topic, lane.partition, number, error.fault);
       return !signal.aborted;
     }
@@ -211,11 +237,16 @@ export class Router {
   }
 
   async #roomOrStop(signal: AbortSignal): Promise<void> {
+    const { stats, clock } = this.#deps;
+    const beganMs = (stats.poolWaitsSinceMs = clock.nowMs());
+    stats.poolWaits++;
     const { promise: stopped, resolve: stop } = Promise.withResolvers<undefined>();
     const onAbort = (): void => stop(undefined);
     signal.addEventListener('abort', onAbort, { once: true });
     await Promise.race([this.#deps.pool.returned(), stopped]);
     signal.removeEventListener('abort', onAbort);
+    stats.poolWaitedMs += clock.nowMs() - beganMs;
+    stats.poolWaitsSinceMs = null;
   }
 
   /** Null: the row is not sent now; what is to be done about it is done. */
@@ -271,6 +302,10 @@ export class Router {
     }
     topics.postpone(topic);
   }
+}
+
+function isRowFault(error: unknown): error is RelayError {
+  return error instanceof RelayError && error.fault.disposition === 'reject';
 }
 
 const NO_TOPIC: Fault = { code: 'ROW_NO_TOPIC', disposition: 'reject', detail: 'the row names no topic' };

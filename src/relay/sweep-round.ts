@@ -5,7 +5,7 @@ import { scopeKeyText } from '../delivery/row-key.ts';
 import type { ScopeId } from '../delivery/scopes.ts';
 import { TopicLanes } from '../delivery/topic-lanes.ts';
 import { type Clock, pause } from '../model/clock.ts';
-import { type Fault, RelayError } from '../model/fault.ts';
+import { type Fault, type FaultCode, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import type { Position } from '../model/position.ts';
 import type { OutboxRow } from '../model/row.ts';
@@ -15,6 +15,7 @@ import type { Claims } from './claimed-rows.ts';
 import type { Flusher } from './flusher.ts';
 import type { LaneSender } from './lane-sender.ts';
 import type { Parking, Serving } from './parking.ts';
+import type { PayloadCheck } from './payload-check.ts';
 import type { Router } from './router.ts';
 import { idOf } from './row-completion.ts';
 import type { RowVerdicts } from './row-verdicts.ts';
@@ -36,6 +37,7 @@ export interface SweepRoundDeps {
   readonly flusher: Flusher;
   readonly router: Router;
   readonly verdicts: RowVerdicts;
+  readonly payloads: PayloadCheck;
   readonly pool: BufferPool;
   readonly clock: Clock;
   readonly log: Log;
@@ -81,19 +83,33 @@ export class SweepRound {
     const isShort = sendable.length < candidates.length || free.length < notInHand.length;
     if (free.length === 0) return { settled: 0, isShort };
     if (signal.aborted || serving?.isOver === true) return NOTHING_DONE;
-    const { claimed, locked } = await store.claim(
-      leader,
-      outbox,
-      free.map(({ id }) => id),
-    );
+    const { claimed, locked } = await this.#claim(outbox, free);
     const isClaimed = new Set(claimed);
     claims.add(free.filter(({ id }) => isClaimed.has(id)));
-    // The tail may come back one day, and must know that these are no news.
-    if (!isTailing() && head !== null && claimed.length > 0) await store.barrier(leader, head);
     this.#leaveBehindLocked(free, new Set(locked), isClaimed);
-    await this.#publish(outbox, free, isClaimed, serving, signal);
+    try {
+      // The tail may come back one day, and must know that these are no news.
+      if (!isTailing() && head !== null && claimed.length > 0) await store.barrier(leader, head);
+      await this.#publish(outbox, free, isClaimed, serving, signal);
+    } catch (error) {
+      this.#backUnsent(outbox);
+      await claims.settled(abandon);
+      await this.writeBack();
+      throw error;
+    }
     await claims.settled(abandon);
     return { settled: await this.writeBack(), isShort: locked.length > 0 || isShort };
+  }
+
+  /** Nobody would know of rows that were claimed when the answer was lost: the next term sets them free. */
+  async #claim(outbox: number, free: readonly Candidate[]): ReturnType<Store['claim']> {
+    const ids = free.map(({ id }) => id);
+    try {
+      return await this.#deps.store.claim(this.#deps.leader, outbox, ids);
+    } catch (error) {
+      if (!(error instanceof RelayError) || NOTHING_CLAIMED.has(error.fault.code)) throw error;
+      throw new RelayError({ ...error.fault, disposition: error.fault.disposition === 'halt' ? 'halt' : 'renew' });
+    }
   }
 
   /** Those whose topic can be written to, or that have none. A topic that cannot is parked. */
@@ -152,18 +168,20 @@ export class SweepRound {
       for (const id of unread) claims.gone(outbox, id);
       this.#kick();
     }
-    if (signal.aborted) for (const id of this.#unsent(outbox, open)) claims.backRow(outbox, id);
+    if (signal.aborted) this.#backUnsent(outbox);
   }
 
-  /** Claimed, and in no lane. */
-  #unsent(outbox: number, open: Set<RowId>): Iterable<RowId> {
+  /** What is claimed and in no lane waits again. */
+  #backUnsent(outbox: number): void {
+    const { claims, topics } = this.#deps;
+    const open = new Set(claims.unsettled(outbox));
     const wanted = new Map([[outbox, open]]);
-    for (const lane of this.#deps.topics.lanes()) inHand(lane.batches(), wanted);
-    return open;
+    for (const lane of topics.lanes()) inHand(lane.batches(), wanted);
+    for (const id of open) claims.backRow(outbox, id);
   }
 
   async #append(row: OutboxRow, scopes: ReadonlySet<ScopeId> | null, signal: AbortSignal): Promise<void> {
-    const { topics, parking, claims, pool } = this.#deps;
+    const { topics, parking, claims, pool, payloads } = this.#deps;
     const id = idOf(row);
     const topic = topics.find(row.topic);
     if (topic === undefined) {
@@ -180,6 +198,7 @@ export class SweepRound {
           claims.backRow(row.outbox, id);
           return;
         }
+        payloads.check(row);
         if (lane.append(row, SWEPT, timestampMs)) return;
         this.#kick();
         await roomOrAbort(pool, signal);
@@ -211,9 +230,13 @@ export class SweepRound {
     for (const [outbox, outcome] of claims.take()) {
       let rest: Outcome = outcome;
       while (!abandon.aborted) {
-        rest = await store.writeBack(leader, outbox, rest);
-        // A row that is to be pending again must be so before the next one of its pair is looked for.
-        if (rest.back.length === 0 && rest.failures.length === 0) break;
+        try {
+          rest = await store.writeBack(leader, outbox, rest);
+          // A row that is to be pending again must be so before the next one of its pair is looked for.
+          if (rest.back.length === 0 && rest.failures.length === 0) break;
+        } catch (error) {
+          if (!(error instanceof RelayError) || error.fault.disposition !== 'retry') throw error;
+        }
         await pause(clock, WRITE_RETRY_MS, abandon);
       }
       claims.keep(outbox, rest.published);
@@ -226,6 +249,9 @@ export class SweepRound {
     for (const lane of this.#deps.topics.lanes()) this.#deps.sender.kick(lane);
   }
 }
+
+/** A claim that failed so has changed nothing. */
+const NOTHING_CLAIMED: ReadonlySet<FaultCode> = new Set<FaultCode>(['MYSQL_DEADLOCK', 'MYSQL_LOCK_WAIT']);
 
 const NO_TOPIC: Fault = {
   code: 'ROW_NO_TOPIC',
@@ -264,8 +290,8 @@ function* chunks(candidates: readonly Candidate[]): Iterable<RowId[]> {
 }
 
 async function roomOrAbort(pool: BufferPool, signal: AbortSignal): Promise<void> {
-  const { promise: aborted, resolve } = Promise.withResolvers<void>();
-  const onAbort = (): void => resolve();
+  const { promise: aborted, resolve } = Promise.withResolvers<undefined>();
+  const onAbort = (): void => resolve(undefined);
   signal.addEventListener('abort', onAbort, { once: true });
   await Promise.race([pool.returned(), aborted]);
   signal.removeEventListener('abort', onAbort);

@@ -4,18 +4,21 @@ import { parseGtidSet } from '../delivery/gtid-set.ts';
 import { Lane, type SpareBatches } from '../delivery/lane.ts';
 import { Scopes } from '../delivery/scopes.ts';
 import type { Clock } from '../model/clock.ts';
+import type { Duty, MakeDuty } from '../model/duty.ts';
 import { type Fault, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import { comparePositions, type Position } from '../model/position.ts';
 import type { Publisher } from '../model/publisher.ts';
 import type { Settings } from '../model/settings.ts';
 import type { Source } from '../model/source.ts';
+import { newRelayStats, type RelayStats, type TermProbe } from '../model/stats.ts';
 import type { Leader, ServerFacts, Store } from '../model/store.ts';
 import { Claims } from './claimed-rows.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { Flusher } from './flusher.ts';
 import { LaneSender } from './lane-sender.ts';
 import { Parking } from './parking.ts';
+import { PayloadCheck } from './payload-check.ts';
 import { Reader } from './reader.ts';
 import { Router } from './router.ts';
 import { RowCompletion } from './row-completion.ts';
@@ -26,6 +29,7 @@ import { SweepPass } from './sweep-pass.ts';
 import { SweepRound } from './sweep-round.ts';
 import { Sweeper } from './sweeper.ts';
 import { takeOverScopes } from './take-over.ts';
+import { probeOf } from './term-probe.ts';
 import { Topics } from './topics.ts';
 
 /** Part of the pool that a lane which cannot deliver, or a hand-over, may hold. */
@@ -39,6 +43,9 @@ export interface RelayDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
+  /** What is counted goes there. */
+  readonly stats?: RelayStats;
+  readonly duties: readonly MakeDuty[];
 }
 
 /**
@@ -66,6 +73,7 @@ export class Term {
   readonly #router: Router;
   readonly #reader: Reader;
   readonly #sweeper: Sweeper | null;
+  readonly #duties: readonly Duty[];
   /** Ends reading and sweeping: a stop, a loss, or a fault. */
   readonly #endReading = new AbortController();
   /**
@@ -73,15 +81,19 @@ export class Term {
    * transaction that is sent is sent again by the next start.
    */
   readonly #abandon = new AbortController();
+  readonly #stats: RelayStats;
+  readonly #probe: TermProbe;
   #fault: Fault | null = null;
   #unusable: Fault | null = null;
   /** Head of the last pass of the sweep, and what earlier leaders may have sent. */
   #high: Position;
 
   constructor(deps: RelayDeps, leader: Leader, facts: ServerFacts, { from, high }: Start) {
-    const { settings, publisher, store, clock, log } = deps;
+    const { settings, publisher, store, clock, log, stats = newRelayStats() } = deps;
+    this.#stats = stats;
     this.#deps = deps;
     this.#leader = leader;
+    this.#duties = deps.duties.map((make) => make(leader, facts));
     this.#high = high;
     const { maxInFlightBytes, laneStallMs } = settings.relay;
     const keeps = settings.outboxes.map((outbox) => outbox.retire === 'keep');
@@ -100,15 +112,15 @@ export class Term {
       makeLane: (topic, partition) => new Lane(topic, partition, pool, spare, settings.kafka.batchRecords),
     }));
     const flusher = (this.#flusher = new Flusher({
-      ...{ store, leader, window, clock, log, spare, onFault, scopes },
+      ...{ store, leader, window, clock, log, spare, onFault, scopes, stats },
       flushMs: settings.relay.flushMs,
       flushRows: settings.relay.flushRows,
       retires: keeps.map((keep) => !keep),
       high: () => this.#highest(),
     }));
-    const settlement = new Settlement(window, flusher, claims, spare);
+    const settlement = new Settlement(window, flusher, claims, spare, clock, stats);
     const parking = (this.#parking = new Parking({
-      ...{ scopes, topics, settlement, clock, log, keeps },
+      ...{ scopes, topics, settlement, clock, log, keeps, stats },
       maxHeldBytes: maxInFlightBytes / POOL_PART,
       onParked: () => {
         this.#flusher.wake();
@@ -119,26 +131,58 @@ export class Term {
       deadLetterTopic === null
         ? null
         : new DeadLetters({ publisher, clock, log, leader, topic: deadLetterTopic, outboxes: tables });
-    const verdicts = new RowVerdicts({ settings: settings.failures, deadLetters, log, tables });
+    const verdicts = new RowVerdicts({ settings: settings.failures, deadLetters, log, tables, stats });
     const sender = (this.#sender = new LaneSender({
-      ...{ publisher, leader, clock, log, onFault, laneStallMs, settlement, parking, verdicts },
+      ...{ publisher, leader, clock, log, onFault, laneStallMs, settlement, parking, verdicts, stats },
       compression: settings.kafka.compression,
       maxStuckBytes: maxInFlightBytes / POOL_PART,
     }));
-    const completion = new RowCompletion(store, clock, log, tables);
+    const payloads = new PayloadCheck(settings.outboxes.map((outbox) => outbox.validateJson));
+    const completion = new RowCompletion(store, clock, log, tables, stats);
     const router = (this.#router = new Router({
-      ...{ window, pool, topics, parking, sender, flusher, verdicts, completion, clock, log, keeps, from, high },
+      ...{
+        window,
+        pool,
+        topics,
+        parking,
+        sender,
+        flusher,
+        verdicts,
+        payloads,
+        completion,
+        stats,
+        clock,
+        log,
+        keeps,
+        from,
+        high,
+      },
     }));
     const canSweep = keeps.includes(false);
     this.#reader = new Reader({
-      ...{ source: deps.source, router, parking, clock, log, canSweep },
+      ...{ source: deps.source, router, parking, clock, log, stats, canSweep },
       keepsSome: keeps.includes(true),
       mode: settings.sweep.mode,
       takeOverMs: settings.relay.takeOverMs,
       abandon: this.#abandon.signal,
     });
     const round = new SweepRound({
-      ...{ store, leader, claims, topics, parking, sender, flusher, router, verdicts, pool, clock, log, isTailing },
+      ...{
+        store,
+        leader,
+        claims,
+        topics,
+        parking,
+        sender,
+        flusher,
+        router,
+        verdicts,
+        payloads,
+        pool,
+        clock,
+        log,
+        isTailing,
+      },
       noteHigh: (head) => (this.#high = further(this.#high, head)),
       abandon: this.#abandon.signal,
     });
@@ -147,10 +191,11 @@ export class Term {
     this.#sweeper = canSweep
       ? new Sweeper({
           ...{ store, leader, scopes, topics, parking, sender, flusher, router, pass, clock, log, keeps, isTailing },
-          settings: settings.sweep,
+          ...{ settings: settings.sweep, stats },
           high: () => this.#high,
         })
       : null;
+    this.#probe = probeOf({ window, pool, scopes, topics, router, flusher, isTailing, high: () => this.#highest() });
   }
 
   /** Runs until `stop` is aborted and everything on its way is settled and flushed, or the term ends otherwise. */
@@ -161,6 +206,7 @@ export class Term {
     this.#leader.lost.addEventListener('abort', lost, { once: true });
     if (stop.aborted) endReading();
     if (this.#leader.lost.aborted) lost();
+    this.#stats.term = this.#probe;
     try {
       await this.#takeOver();
       await this.#work();
@@ -174,6 +220,7 @@ export class Term {
       this.#endReading.abort();
       this.#sender.stop();
       this.#flusher.stop();
+      this.#stats.term = null;
     }
     if (this.#leader.lost.aborted) return { as: 'lost' };
     const fault = this.#fault;
@@ -196,6 +243,7 @@ export class Term {
     const signal = this.#endReading.signal;
     const endsWith = (error: unknown): void => this.#end(faultOf(error));
     const sweeping = this.#sweeper?.run(signal).catch(endsWith);
+    const duties = this.#duties.map((duty) => duty.run(signal).catch(endsWith));
     const refreshing = this.#topics.keepFresh(signal).catch(endsWith);
     try {
       const unusable = await this.#reader.run(signal);
@@ -208,7 +256,7 @@ export class Term {
     }
     await sweeping;
     this.#parking.giveUp('the relay stops');
-    await refreshing;
+    await Promise.all([refreshing, ...duties]);
   }
 
   #highest(): Position {

@@ -37,6 +37,7 @@ export function termOf(source: Source, clock: Clock): Term {
     store: {} as Store,
     clock,
     log: silent,
+    duties: [],
   };
   const leader = { epoch: 1, lost: new AbortController().signal, maySend: () => true } as unknown as Leader;
   const facts = { version: '8.4.0', flavour: 'mysql', serverUuid: 'uuid', gtidMode: false } as const;

@@ -58,6 +58,7 @@ export class World {
       store: new SimulatedStore(this.server, life, this.leadership, this.plan.mode === 'tail'),
       clock: life.clock,
       log: this.#logOf(life),
+      duties: [],
     };
     void runRelay(deps, relay.stop.signal).then((end) => {
       relay.end = end;

@@ -1,0 +1,10 @@
+import type { Leader, ServerFacts } from './store.ts';
+
+/** What a leader does beside moving rows (retention, limits). */
+export interface Duty {
+  /** Until `signal` is aborted. Throws a `RelayError` only when this relay leads no longer. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Made anew for each term of leadership. */
+export type MakeDuty = (leader: Leader, facts: ServerFacts) => Duty;
