@@ -55,6 +55,22 @@ export class AckWindow {
     return this.#open.next - this.#open.first;
   }
 
+  /** The last checkpoint that was committed. */
+  get saved(): Checkpoint {
+    return this.#saved;
+  }
+
+  /** Commit time of the oldest transaction that is not settled; null: all are. */
+  get oldestCommitMicros(): number | null {
+    const oldest = this.#open.settledThrough();
+    return oldest < this.#open.next ? this.#open.commitMicros(oldest) : null;
+  }
+
+  /** Of a transaction that is not behind a committed checkpoint. */
+  commitMicrosOf(transaction: number): number {
+    return this.#open.commitMicros(transaction);
+  }
+
   /** Opens a transaction; it stays unsettled until `routed`. Returns its number. */
   open(transaction: Transaction): number {
     const number = this.#open.push(transaction);

@@ -11,6 +11,7 @@ import { type Fault, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import type { Position } from '../model/position.ts';
 import type { RowId } from '../model/row-ids.ts';
+import type { RelayStats } from '../model/stats.ts';
 import type { Leader, RowFailure, Store } from '../model/store.ts';
 
 const BACK_OFF = { baseMs: 100, capMs: 5_000 };
@@ -32,6 +33,7 @@ export interface FlusherDeps {
   /** Furthest position routed, or head of a pass of the sweep. */
   readonly high: () => Position;
   readonly scopes: Scopes;
+  readonly stats: RelayStats;
   readonly onFault: (fault: Fault) => void;
 }
 
@@ -62,6 +64,15 @@ export class Flusher {
   /** True when so much is acknowledged and not flushed that no more should be read. */
   get isBehind(): boolean {
     return this.#acked.count + this.#flushingRows >= this.#deps.flushRows * BACKLOG_FLUSHES;
+  }
+
+  /** Acknowledged, and not retired; those that the application holds apart. */
+  get unflushedRows(): number {
+    return this.#acked.count + this.#flushingRows;
+  }
+
+  get lockedRows(): number {
+    return this.#held.length;
   }
 
   add(batch: Batch): void {
@@ -185,6 +196,7 @@ export class Flusher {
       parked: () => (parked = scopes.changes(clock.nowMs()))?.changes ?? null,
     });
     if (saved !== null) window.committed(saved);
+    this.#deps.stats.lastFlushedMs = clock.nowMs();
     (parked as ReturnType<Scopes['changes']>)?.written();
   }
 

@@ -10,6 +10,7 @@ import type { Scope } from '../model/parked.ts';
 import type { ProducerIdentity, Publisher, SealedBatch, SendOutcome } from '../model/publisher.ts';
 import type { Compression } from '../model/settings.ts';
 import type { RowId } from '../model/row-ids.ts';
+import type { RelayStats } from '../model/stats.ts';
 import type { Leader } from '../model/store.ts';
 import type { Parking } from './parking.ts';
 import type { RowVerdicts, Verdict } from './row-verdicts.ts';
@@ -37,6 +38,7 @@ export interface LaneSenderDeps {
   readonly settlement: Settlement;
   readonly parking: Parking;
   readonly verdicts: RowVerdicts;
+  readonly stats: RelayStats;
   /** A fault that nothing here can mend. The lane stands still. */
   readonly onFault: (fault: Fault) => void;
 }
@@ -103,6 +105,7 @@ export class LaneSender {
       );
     } finally {
       this.#busy--;
+      this.#deps.stats.heldLanes.delete(laneName(lane));
       const idle = this.#idle;
       this.#idle = [];
       for (const wake of idle) wake();
@@ -189,6 +192,7 @@ export class LaneSender {
     }
     if (effort.heldSince === null) {
       effort.heldSince = clock.nowMs();
+      this.#deps.stats.heldLanes.set(laneName(lane), effort.heldSince);
       const { records } = lane.sending!;
       log.warn('lane-held', { ...place, code: fault.code, detail: fault.detail, records, uncertain: isUncertain });
     }
@@ -227,6 +231,7 @@ export class LaneSender {
 
   #reportFlowing(lane: Lane, { heldSince, tries }: Effort): void {
     if (heldSince === null) return;
+    this.#deps.stats.heldLanes.delete(laneName(lane));
     const heldMs = Math.round(this.#deps.clock.nowMs() - heldSince);
     this.#deps.log.info('lane-flowing', { topic: lane.topic, partition: lane.partition, heldMs, tries });
   }
@@ -283,6 +288,10 @@ export class LaneSender {
       }
     }
   }
+}
+
+function laneName({ topic, partition }: Lane): string {
+  return `${topic}/${partition}`;
 }
 
 /** Anew with so many records together: something of the batch was settled, or refused. */

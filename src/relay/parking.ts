@@ -6,6 +6,7 @@ import type { Clock } from '../model/clock.ts';
 import type { Log } from '../model/log.ts';
 import type { Scope } from '../model/parked.ts';
 import type { OutboxRow } from '../model/row.ts';
+import type { RelayStats } from '../model/stats.ts';
 import type { Settlement } from './settlement.ts';
 import type { Topics } from './topics.ts';
 
@@ -20,6 +21,7 @@ export interface ParkingDeps {
   /** By outbox: true where rows are kept as they are. Those are never parked. */
   readonly keeps: readonly boolean[];
   readonly onParked: () => void;
+  readonly stats: RelayStats;
 }
 
 /** Scopes that the sweep is serving: one pass at a time. One that is parked again meanwhile is no longer among them. */
@@ -139,6 +141,7 @@ export class Parking {
     for (const id of serving.scopes) this.release(id);
     const lanes = [...this.#deps.topics.lanes()].filter((lane) => lane.heldBytes > 0);
     for (const lane of lanes) lane.releaseHeld();
+    this.#deps.stats.handOvers.done++;
     return lanes;
   }
 
@@ -154,6 +157,7 @@ export class Parking {
     if (serving === null) return;
     this.end(serving);
     if (!serving.holds) return;
+    this.#deps.stats.handOvers.givenUp++;
     this.#deps.log.debug('hand-over-given-up', { reason, scopes: serving.scopes.size });
     for (const lane of this.#deps.topics.lanes()) {
       for (const batch of lane.takeHeld()) this.#deps.settlement.left(batch);

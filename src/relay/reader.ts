@@ -5,6 +5,7 @@ import type { Log } from '../model/log.ts';
 import { formatPosition } from '../model/position.ts';
 import type { SweepSettings } from '../model/settings.ts';
 import type { Source } from '../model/source.ts';
+import { count, type RelayStats } from '../model/stats.ts';
 import type { Parking } from './parking.ts';
 import type { Router } from './router.ts';
 
@@ -26,6 +27,7 @@ export interface ReaderDeps {
   readonly parking: Parking;
   readonly clock: Clock;
   readonly log: Log;
+  readonly stats: RelayStats;
   readonly mode: SweepSettings['mode'];
   /** Some outbox can be swept. */
   readonly canSweep: boolean;
@@ -72,6 +74,7 @@ export class Reader {
       const fault = await this.#stream(signal);
       if (signal.aborted || fault === null) return null;
       const resumeAt = formatPosition(this.#deps.router.routedThrough.position);
+      count(this.#deps.stats.streamsLost, fault.code);
       const verdict = this.#judge(fault, resumeAt);
       if (verdict === 'unusable') return fault;
       if (verdict === 'sweep only') {

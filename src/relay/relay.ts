@@ -1,6 +1,7 @@
 import { backOffMs } from '../delivery/back-off.ts';
 import { pause } from '../model/clock.ts';
 import { type Fault, RelayError } from '../model/fault.ts';
+import { count, newRelayStats, type RelayPhase, type RelayStats } from '../model/stats.ts';
 import type { Leader } from '../model/store.ts';
 import { startPosition } from './start-position.ts';
 import { type RelayDeps, Term, type TermEnd } from './term.ts';
@@ -26,34 +27,41 @@ import { type RelayDeps, Term, type TermEnd } from './term.ts';
  * and everything that was in hand with it; the next term begins at the saved checkpoint (its repeats are duplicates
  * after a fault). Only this file changes the state.
  */
-export type RelayState = 'starting' | 'standby' | 'leading' | 'flowing' | 'stopping' | 'stopped' | 'halted';
+export type RelayState = RelayPhase;
 
 const BACK_OFF = { baseMs: 200, capMs: 5_000 };
 
 /** Runs until `stop` is aborted (returns null), or until a fault that the relay cannot mend (returns it). */
 export async function runRelay(deps: RelayDeps, stop: AbortSignal): Promise<Fault | null> {
   const { log, clock } = deps;
+  const stats = deps.stats ?? newRelayStats();
   let state: RelayState = 'starting';
+  stats.phaseSinceMs = clock.nowMs();
   const enter = (next: RelayState, fields: Record<string, unknown> = {}): void => {
     if (next === state) return;
     log.info('relay-state', { from: state, to: next, ...fields });
-    state = next;
+    state = stats.phase = next;
+    stats.phaseSinceMs = clock.nowMs();
+    if (next === 'flowing') stats.fault = null;
   };
   stop.addEventListener('abort', () => enter('stopping'), { once: true });
   /** Why the saved checkpoint is of no use; told by the term that found out. */
   let unusable: Fault | null = null;
   for (let tries = 1; ; tries++) {
     try {
-      const end = await term(deps, stop, enter, unusable);
+      const end = await term({ ...deps, stats }, stop, enter, unusable);
       unusable = end.as === 'again' ? end.unusable : null;
       if (end.as === 'stopped') {
         enter('stopped');
         return null;
       }
       if (end.as === 'halted') {
+        stats.fault = end.fault.code;
         enter('halted', { code: end.fault.code });
         return end.fault;
       }
+      stats.fault = end.as === 'again' ? end.fault.code : 'LEADERSHIP_LOST';
+      count(stats.termsEnded, stats.fault);
       if (end.as === 'again') log.warn('term-ended', { code: end.fault.code, detail: end.fault.detail });
       else log.warn('leadership-lost');
       tries = 0;
@@ -67,6 +75,7 @@ export async function runRelay(deps: RelayDeps, stop: AbortSignal): Promise<Faul
         enter('stopped');
         return null;
       }
+      stats.fault = fault.code;
       if (fault.disposition !== 'retry' && fault.disposition !== 'renew') {
         enter('halted', { code: fault.code });
         return fault;
@@ -78,21 +87,23 @@ export async function runRelay(deps: RelayDeps, stop: AbortSignal): Promise<Faul
 }
 
 async function term(
-  deps: RelayDeps,
+  deps: RelayDeps & { readonly stats: RelayStats },
   stop: AbortSignal,
   enter: (next: RelayState, fields?: Record<string, unknown>) => void,
   unusable: Fault | null,
 ): Promise<TermEnd> {
-  const { store, publisher, settings, log } = deps;
+  const { store, publisher, settings, log, stats } = deps;
   if (stop.aborted) return { as: 'stopped' };
   const leader: Leader = await store.lead(stop, () => enter('standby'));
   try {
     enter('leading', { epoch: leader.epoch });
+    stats.epoch = leader.epoch;
     const [facts] = await Promise.all([store.serverFacts(), publisher.connect(stop)]);
     const start = await startPosition({ store, leader, facts, settings, log }, unusable);
     enter('flowing', { server: facts.serverUuid, version: facts.version });
     return await new Term(deps, leader, facts, start).run(stop);
   } finally {
+    stats.epoch = null;
     await leader.release();
   }
 }

@@ -4,6 +4,7 @@ import { RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import { Form, type OutboxRow, type RowCursor } from '../model/row.ts';
 import type { RowId } from '../model/row-ids.ts';
+import { newRelayStats, type RelayStats } from '../model/stats.ts';
 import type { Store } from '../model/store.ts';
 
 const BACK_OFF = { baseMs: 50, capMs: 2_000 };
@@ -42,13 +43,13 @@ export class RowCompletion {
   readonly #log: Log;
   /** By outbox, for the log. */
   readonly #tables: readonly string[];
-  /** Rows that were gone when they were to be read: there was nothing to send. */
-  goneRows = 0;
+  readonly #stats: RelayStats;
 
-  constructor(store: Store, clock: Clock, log: Log, tables: readonly string[]) {
+  constructor(store: Store, clock: Clock, log: Log, tables: readonly string[], stats: RelayStats = newRelayStats()) {
     this.#store = store;
     this.#tables = tables;
     this.#clock = clock;
+    this.#stats = stats;
     this.#log = log;
   }
 
@@ -78,7 +79,7 @@ export class RowCompletion {
 
   #report(outbox: number, gone: readonly RowId[]): void {
     if (gone.length === 0) return;
-    this.goneRows += gone.length;
+    this.#stats.goneRows += gone.length;
     const ids = gone.slice(0, SHOWN_IDS).map(String);
     this.#log.warn('rows-gone-before-read', { table: this.#tables[outbox], rows: gone.length, ids });
   }

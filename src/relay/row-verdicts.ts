@@ -5,6 +5,7 @@ import type { Log } from '../model/log.ts';
 import type { OutboxRow } from '../model/row.ts';
 import type { RowId } from '../model/row-ids.ts';
 import type { FailureSettings } from '../model/settings.ts';
+import { type RelayStats, tally } from '../model/stats.ts';
 import type { RowFailure } from '../model/store.ts';
 import type { DeadLetters } from './dead-letters.ts';
 
@@ -18,6 +19,7 @@ export interface RowVerdictsDeps {
   readonly log: Log;
   /** By outbox, for people. */
   readonly tables: readonly string[];
+  readonly stats: RelayStats;
 }
 
 /** What is to be done about a row that cannot be delivered as it is. */
@@ -62,20 +64,25 @@ export class RowVerdicts {
     fault: Fault,
     send: (letters: DeadLetters, letter: Parameters<DeadLetters['sendRow']>[1]) => Promise<Fault | null>,
   ): Promise<Verdict> {
-    const { settings, deadLetters, log, tables } = this.#deps;
+    const { settings, deadLetters, log, tables, stats } = this.#deps;
     const attempts = before + 1;
     const where = { table: tables[outbox], rowId: String(id), code: fault.code, attempts };
     if (!isFinal(fault.code) && attempts < settings.maxAttempts) {
       log.debug('row-retried', where);
+      tally(stats.retriedRows, fault.code, outbox, 1);
       return { failure: failureOf(outbox, id, 'pending', fault), park: 'back-off', reason: fault.code };
     }
     if (deadLetters !== null) {
       const undelivered = await send(deadLetters, { outbox, id, attempts, fault, topic: null });
       if (undelivered !== null) {
+        stats.deadLetters.notSent++;
+        tally(stats.retriedRows, undelivered.code, outbox, 1);
         log.warn('dead-letter-not-sent', { ...where, reason: undelivered.code });
         return { failure: failureOf(outbox, id, 'pending', fault), park: 'back-off', reason: undelivered.code };
       }
     }
+    if (deadLetters !== null) stats.deadLetters.sent++;
+    tally(stats.failedRows, fault.code, outbox, 1);
     log.warn('row-failed', { ...where, detail: fault.detail, deadLetter: deadLetters !== null });
     const park = settings.onExhausted === 'block' ? 'until somebody acts' : null;
     return { failure: failureOf(outbox, id, 'failed', fault), park, reason: 'BLOCKED' };

@@ -1,8 +1,10 @@
 import type { Batch } from '../delivery/batch.ts';
+import type { Clock } from '../model/clock.ts';
 import type { SpareBatches } from '../delivery/lane.ts';
 import { settleRuns } from '../delivery/retire-plan.ts';
 import type { AckWindow } from '../delivery/ack-window.ts';
 import type { RowId } from '../model/row-ids.ts';
+import { type RelayStats, tally } from '../model/stats.ts';
 import type { RowFailure } from '../model/store.ts';
 import type { Flusher } from './flusher.ts';
 
@@ -23,16 +25,28 @@ export class Settlement {
   readonly #flusher: Flusher;
   readonly #claimed: ClaimedRows;
   readonly #spare: SpareBatches;
+  readonly #clock: Clock;
+  readonly #stats: RelayStats;
 
-  constructor(window: AckWindow, flusher: Flusher, claimed: ClaimedRows, spare: SpareBatches) {
+  constructor(
+    window: AckWindow,
+    flusher: Flusher,
+    claimed: ClaimedRows,
+    spare: SpareBatches,
+    clock: Clock,
+    stats: RelayStats,
+  ) {
     this.#window = window;
     this.#flusher = flusher;
     this.#claimed = claimed;
     this.#spare = spare;
+    this.#clock = clock;
+    this.#stats = stats;
   }
 
   /** They are in their topic. */
   acked(batch: Batch): void {
+    this.#count(batch);
     if (!batch.isSwept) {
       this.#flusher.add(batch);
       return;
@@ -64,5 +78,19 @@ export class Settlement {
 
   attemptsOf(batch: Batch, outbox: number, id: RowId): number {
     return batch.isSwept ? this.#claimed.attemptsOf(outbox, id) : 0;
+  }
+
+  /** Run by run, as the flush does. */
+  #count(batch: Batch): void {
+    const stats = this.#stats;
+    stats.lastAckedMs = this.#clock.nowMs();
+    for (let i = 0; i < batch.runCount; i++) {
+      const { outbox, rows } = batch.run(i);
+      if (batch.isSwept) tally(stats.sweptRows, stats.sweepCause, outbox, rows);
+      else stats.tailRows[outbox] = (stats.tailRows[outbox] ?? 0) + rows;
+    }
+    if (batch.isSwept) return;
+    const commitMs = this.#window.commitMicrosOf(batch.run(0).transaction) / 1000;
+    stats.onPublished(Date.now() + (stats.serverAheadMs ?? 0) - commitMs);
   }
 }

@@ -6,6 +6,7 @@ import { RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import { comparePositions, type Position } from '../model/position.ts';
 import type { SweepSettings } from '../model/settings.ts';
+import type { RelayStats } from '../model/stats.ts';
 import type { Leader, Store, SweepCursor } from '../model/store.ts';
 import type { Flusher } from './flusher.ts';
 import type { LaneSender } from './lane-sender.ts';
@@ -35,6 +36,7 @@ export interface SweeperDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly settings: SweepSettings;
+  readonly stats: RelayStats;
   /** By outbox: true where rows are kept as they are. */
   readonly keeps: readonly boolean[];
   readonly isTailing: () => boolean;
@@ -126,6 +128,8 @@ export class Sweeper {
     const due = await this.#dueScopes(signal);
     if (due.length === 0 || signal.aborted) return false;
     const ids = due.map(({ id }) => id);
+    // Scopes that are served together mostly wait for one reason.
+    this.#deps.stats.sweepCause = due[0].reason;
     const serving = parking.begin(ids, false);
     const swept = await pass.run(serving, signal);
     const isServed = !serving.isOver && !swept.isShort;
@@ -209,6 +213,7 @@ export class Sweeper {
   async #serveRest(signal: AbortSignal): Promise<number> {
     const { store, settings, keeps, pass, clock, scopes } = this.#deps;
     let settled = 0;
+    this.#deps.stats.sweepCause = 'DUE';
     for (const [outbox, keep] of keeps.entries()) {
       if (keep) continue;
       let cursor = this.#cursors[outbox];

@@ -4,6 +4,7 @@ import { fault } from '../../../src/model/fault.ts';
 import type { Log } from '../../../src/model/log.ts';
 import { emptyRow, Form, type OutboxRow, type RowCursor } from '../../../src/model/row.ts';
 import type { RowId } from '../../../src/model/row-ids.ts';
+import { newRelayStats } from '../../../src/model/stats.ts';
 import type { FoundRows, Store } from '../../../src/model/store.ts';
 import { RowCompletion, takeRun } from '../../../src/relay/row-completion.ts';
 
@@ -49,11 +50,12 @@ describe('reading', () => {
     const asked: number[] = [];
     const answers = [lockWait(), lockWait(), { rows: cursorOf([]), gone: [2n] }];
     const lines: string[] = [];
-    const completion = new RowCompletion(storeOf(answers, asked), clock, logTo(lines), ['app.outbox']);
+    const stats = newRelayStats();
+    const completion = new RowCompletion(storeOf(answers, asked), clock, logTo(lines), ['app.outbox'], stats);
     expect(await completion.read(run, 1_500, new AbortController().signal)).not.toBeNull();
     // Whole seconds: due is what is available before the next one.
     expect(asked).toEqual([2_000, 2_000, 2_000]);
-    expect(completion.goneRows).toBe(1);
+    expect(stats.goneRows).toBe(1);
     expect(lines).toEqual(['row-read-failed', 'row-read-recovered', 'rows-gone-before-read']);
   });
 
