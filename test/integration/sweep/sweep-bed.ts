@@ -1,0 +1,77 @@
+import type { PoolConnection } from 'mysql2/promise';
+import { type Config, RelayBed, type RelayBedOptions } from '../../stack/relay-bed.ts';
+import { type CliProcess, startCli } from '../../stack/relay-process.ts';
+import { type Exit } from '../../stack/ward.ts';
+
+/** Everything that waits comes again soon. */
+const HURRIED = {
+  sweep: { intervalMs: 100 },
+  failures: { backOffMs: 50, backOffCapMs: 200 },
+} satisfies Config;
+
+/** A bed whose relays sweep often and wait little. */
+export function sweepBed(options: RelayBedOptions = {}): Promise<RelayBed> {
+  const { config = {} } = options;
+  return RelayBed.open({
+    ...options,
+    config: {
+      ...config,
+      sweep: { ...HURRIED.sweep, ...config.sweep },
+      failures: { ...HURRIED.failures, ...config.failures },
+    },
+  });
+}
+
+/** The relay of the bed on its first start; when this returns rows go by the tail. */
+export async function startTailing(bed: RelayBed, config: Config = {}): Promise<CliProcess> {
+  const relay = await bed.start(config);
+  await released(relay, 'everything');
+  return relay;
+}
+
+/** Waits for the hand-over of a scope of this kind; `after` lines of the log. */
+export async function released(relay: CliProcess, scope: string, after = 0): Promise<void> {
+  await relay.waitFor('scope-released', { fields: { scope }, after });
+}
+
+/** Lines of the log of this event. */
+export function said(relay: CliProcess, event: string): number {
+  return relay.lines().filter((line) => line.event === event).length;
+}
+
+export interface Row {
+  readonly topic: string;
+  readonly key: string;
+  /** Default: an object that names the key. */
+  readonly payload?: string;
+  /** More columns and their values as SQL. */
+  readonly also?: Readonly<Record<string, string>>;
+}
+
+/** The text of an INSERT (or REPLACE) of rows that have the same further columns. */
+export function insertText(rows: readonly Row[], verb = 'INSERT'): string {
+  const also = Object.keys(rows[0].also ?? {});
+  const values = rows.map(({ topic, key, payload, also: more = {} }) => {
+    const told = [topic, key, payload ?? JSON.stringify({ of: key })].map((text) => `'${text.replaceAll("'", "''")}'`);
+    return `(${[...told, ...also.map((column) => more[column])].join(', ')})`;
+  });
+  const columns = ['topic', 'aggregate_id', 'payload', ...also].join(', ');
+  return `${verb} INTO outbox (${columns}) VALUES ${values.join(', ')}`;
+}
+
+/** In a session of its own, which ends with it: what it has set does not outlive it. */
+export async function inSession<T>(bed: RelayBed, work: (connection: PoolConnection) => Promise<T>): Promise<T> {
+  const connection = await bed.servers.pool.getConnection();
+  try {
+    return await work(connection);
+  } finally {
+    connection.destroy();
+  }
+}
+
+/** A command of the command line on the bed's configuration, to its end. */
+export async function command(bed: RelayBed, ...args: string[]): Promise<{ exit: Exit; stdout: string }> {
+  await using process = await startCli(args, { config: bed.config() });
+  const exit = await process.exited;
+  return { exit, stdout: process.stdout() };
+}
