@@ -27,6 +27,8 @@ export interface Audit {
 export interface AuditOptions {
   /** Header ids of the committed rows in commit order; default: the order of `rows`. */
   readonly commitOrder?: readonly string[];
+  /** Instead: true when the first of two rows of one aggregate must be out before the second. */
+  readonly mustPrecede?: (first: ExpectedRow, second: ExpectedRow) => boolean;
   /** Duplicates are allowed then. */
   readonly faultInjected?: boolean;
 }
@@ -59,7 +61,7 @@ export function audit(rows: readonly ExpectedRow[], records: readonly ReadRecord
   const expected = new Map(rows.map((row) => [row.eventId, row]));
   const position = new Map((options.commitOrder ?? [...expected.keys()]).map((eventId, at) => [eventId, at]));
   const seen = new Set<string>();
-  const lanes = new Map<string, { partition: number; last: number; lastId: string }>();
+  const lanes = new Map<string, LaneSeen>();
   for (const record of records) {
     const eventId = String(record.headers['id']);
     const row = expected.get(eventId);
@@ -74,21 +76,19 @@ export function audit(rows: readonly ExpectedRow[], records: readonly ReadRecord
       continue;
     }
     seen.add(eventId);
-    const at = position.get(eventId);
-    if (at === undefined) throw new Error(`the commit order does not know row ${row.id} (${eventId})`);
     const name = `${record.topic}\0${row.key.toString('latin1')}`;
-    const lane = lanes.get(name);
-    if (lane === undefined) {
-      lanes.set(name, { partition: record.partition, last: at, lastId: row.id });
-    } else if (lane.partition !== record.partition) {
+    const lane = lanes.get(name) ?? { partition: record.partition, rows: [], last: null };
+    lanes.set(name, lane);
+    if (lane.partition !== record.partition) {
       offences.add(
         'reordered',
         () => `${place(record)}: aggregate ${String(row.key)} is in partition ${lane.partition} too`,
       );
-    } else if (at < lane.last) {
-      offences.add('reordered', () => `${place(record)}: row ${row.id} after row ${lane.lastId} of ${String(row.key)}`);
-    } else {
-      Object.assign(lane, { last: at, lastId: row.id });
+      continue;
+    }
+    const passedBy = options.mustPrecede === undefined ? passed(lane, row, position) : passedOf(lane, row, options);
+    if (passedBy !== null) {
+      offences.add('reordered', () => `${place(record)}: row ${row.id} after row ${passedBy.id} of ${String(row.key)}`);
     }
   }
   for (const row of rows) {
@@ -97,6 +97,29 @@ export function audit(rows: readonly ExpectedRow[], records: readonly ReadRecord
   }
   const figures = { committed: rows.length, delivered: seen.size, ...offences.counts };
   return { figures, offences: offences.texts };
+}
+
+interface LaneSeen {
+  readonly partition: number;
+  /** First deliveries so far, where all of them are looked at. */
+  readonly rows: ExpectedRow[];
+  /** The furthest in commit order. */
+  last: { readonly row: ExpectedRow; readonly at: number } | null;
+}
+
+/** The later row that is out already; null: none is. */
+function passed(lane: LaneSeen, row: ExpectedRow, position: ReadonlyMap<string, number>): ExpectedRow | null {
+  const at = position.get(row.eventId);
+  if (at === undefined) throw new Error(`the commit order does not know row ${row.id} (${row.eventId})`);
+  if (lane.last !== null && at < lane.last.at) return lane.last.row;
+  lane.last = { row, at };
+  return null;
+}
+
+function passedOf(lane: LaneSeen, row: ExpectedRow, { mustPrecede }: AuditOptions): ExpectedRow | null {
+  const later = lane.rows.find((each) => mustPrecede!(row, each)) ?? null;
+  lane.rows.push(row);
+  return later;
 }
 
 /** What is not the row's in the record; null when everything is. Never the content itself: it may be large. */

@@ -99,3 +99,10 @@ test('a record of no committed row', () => {
   expect(figures.altered).toBe(1);
   expect(offences).toEqual(['altered: t/0@4: id event-5 belongs to no committed row']);
 });
+
+test('an order that only some rows have', () => {
+  const first = (a: { id: string }, b: { id: string }): boolean => a.id === '1' && b.id === '4';
+  const sent = [record(r4, 0), record(r2, 1), record(r1, 2), record(r3, 3)];
+  expect(audit(ROWS, sent, { mustPrecede: first }).offences).toEqual(['reordered: t/0@2: row 1 after row 4 of a']);
+  expect(audit(ROWS, sent, { mustPrecede: () => false }).offences).toEqual([]);
+});

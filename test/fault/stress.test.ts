@@ -1,0 +1,80 @@
+import { randomInt } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { KeptRelay, ProxiedServers } from '../stack/fault-stage.ts';
+import { causeFaults, RELAY_AND_BROKER } from '../stack/faults.ts';
+import { full } from '../stack/full.ts';
+import { Ledger } from '../stack/ledger.ts';
+import { expectLedger } from '../stack/ledger-audit.ts';
+import { MixedWriters } from '../stack/mixed-writers.ts';
+import { RelayBed } from '../stack/relay-bed.ts';
+import { seededRandom } from '../stack/seeded-random.ts';
+import { eventually, until } from '../stack/until.ts';
+
+const DURATION_MS = full(30_000, 300_000);
+const SETTLED_WITHIN_MS = 90_000;
+/** Of a batch, and so of a record. */
+const TOPIC_BYTES = 20_000;
+/** With the machine's two cores full of servers; a lock that is waited for takes a second and more. */
+const SLOWEST_MS = 3_000;
+
+const CONFIG = {
+  kafka: { connectTimeoutMs: 500, requestTimeoutMs: 2_000 },
+  relay: { laneStallMs: 3_000, takeOverMs: 3_000 },
+  sweep: { intervalMs: 200 },
+};
+
+test(
+  `${DURATION_MS / 1_000} s of everything at once, while relay and broker are killed and frozen`,
+  { timeout: DURATION_MS + 240_000 },
+  async () => {
+    const seed = Number(process.env['CDC_RELAY_TEST_SEED'] ?? randomInt(2 ** 31));
+    process.stderr.write(`stress: CDC_RELAY_TEST_SEED=${seed}\n`);
+    const random = seededRandom(seed);
+    await using servers = await ProxiedServers.start({}, { properties: { 'message.max.bytes': String(TOPIC_BYTES) } });
+    await using bed = await RelayBed.open({
+      mysql: servers.mysql,
+      kafka: servers.kafka,
+      topics: { orders: 6, payments: 2 },
+    });
+    const { pool, topic } = bed.servers;
+    const relay = new KeptRelay(bed, CONFIG);
+    await (await relay.start()).waitFor('binlog-streaming');
+    const ledger = new Ledger();
+    const topics = [...bed.topics, topic('late')];
+    const writers = new MixedWriters({
+      ...{ pool, ledger, topics, run: seed, random: seededRandom(seed + 1), poisonBytes: 2 * TOPIC_BYTES },
+    });
+    const stage = { servers, relay, random };
+    const beganMs = performance.now();
+    const tell = (text: string): void => {
+      process.stderr.write(`stress: ${((performance.now() - beganMs) / 1_000).toFixed(1)} s ${text}\n`);
+    };
+    const faulting = causeFaults(stage, RELAY_AND_BROKER, {
+      ...{ untilMs: beganMs + DURATION_MS, mostPauseMs: 2_000, tell },
+    });
+    await sleep(DURATION_MS / 2);
+    expect(await bed.count('outbox', `topic = '${topic('late')}' AND status = 'published'`)).toBe(0);
+    await eventually(() => bed.servers.createTopics({ late: 3 }), {
+      withinMs: 30_000,
+      what: 'the topic that was missing',
+    });
+    const faults = await faulting;
+    tell('the last fault is over');
+    await writers.stop();
+    const isSettled = async (): Promise<boolean> =>
+      (await bed.count('outbox', "status IN ('pending', 'processing')")) + (await bed.count('cdc_relay_parked')) === 0;
+    await bed.orTail(() => until(isSettled, { withinMs: SETTLED_WITHIN_MS, what: 'nothing waits', everyMs: 100 }));
+    tell('nothing waits any more');
+    expect(await relay.stop()).toBe(0);
+    const figures = await expectLedger(bed.servers, { ledger, topics });
+    const { transactions, slowestMs, errors } = writers;
+    const told = { ...figures, transactions, faults, starts: relay.starts, slowestMs };
+    tell(JSON.stringify(told));
+    expect(relay.failures).toEqual([]);
+    expect(errors).toEqual([]);
+    expect(slowestMs).toBeLessThan(SLOWEST_MS);
+    expect(figures.committed).toBeGreaterThan(DURATION_MS / 100);
+    expect(figures.failed).toBeGreaterThan(0);
+  },
+);

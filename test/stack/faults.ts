@@ -1,0 +1,132 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { KeptRelay, ProxiedServers } from './fault-stage.ts';
+import type { Controls } from './handles.ts';
+import type { Proxy } from './proxy.ts';
+
+export interface Stage {
+  readonly servers: ProxiedServers;
+  readonly relay: KeptRelay;
+  readonly random: () => number;
+}
+
+/** One kind of fault. `cause` ends when everything is whole again, as far as that is in anybody's hands. */
+export interface FaultKind {
+  readonly name: string;
+  readonly weight: number;
+  readonly cause: (stage: Stage) => Promise<void>;
+}
+
+const FREEZE_MS = 5_000;
+const DOWN_MS = 1_500;
+
+const restarted = async (server: Controls, end: 'kill' | 'stop', random: () => number): Promise<void> => {
+  await server[end]();
+  await sleep(random() * DOWN_MS);
+  await server.start();
+};
+
+const frozen = async (what: { freeze(): unknown; thaw(): unknown }, random: () => number): Promise<void> => {
+  await what.freeze();
+  await sleep(random() * FREEZE_MS);
+  await what.thaw();
+};
+
+const broker = ({ servers, random }: Stage): Controls => oneOf(servers.kafka.nodes, random);
+
+/** Faults of processes: the relay, and a broker. */
+export const RELAY_AND_BROKER: readonly FaultKind[] = [
+  {
+    name: 'relay killed',
+    weight: 4,
+    cause: async ({ relay, random }) => {
+      await relay.kill();
+      await sleep(random() * DOWN_MS);
+      await relay.start();
+    },
+  },
+  {
+    name: 'relay stopped',
+    weight: 1,
+    cause: async ({ relay }) => {
+      await relay.stop();
+      await relay.start();
+    },
+  },
+  {
+    name: 'relay frozen',
+    weight: 1,
+    cause: ({ relay, random }) => {
+      const { process } = relay;
+      return frozen({ freeze: () => process.signal('SIGSTOP'), thaw: () => process.signal('SIGCONT') }, random);
+    },
+  },
+  { name: 'broker killed', weight: 1, cause: (stage) => restarted(broker(stage), 'kill', stage.random) },
+  { name: 'broker stopped', weight: 1, cause: (stage) => restarted(broker(stage), 'stop', stage.random) },
+  { name: 'broker frozen', weight: 2, cause: (stage) => frozen(broker(stage), stage.random) },
+];
+
+/** Faults of MySQL's process. */
+export const DATABASE: readonly FaultKind[] = [
+  { name: 'MySQL killed', weight: 1, cause: ({ servers, random }) => restarted(servers.mysql, 'kill', random) },
+  { name: 'MySQL stopped', weight: 0.5, cause: ({ servers, random }) => restarted(servers.mysql, 'stop', random) },
+  { name: 'MySQL frozen', weight: 1, cause: ({ servers, random }) => frozen(servers.mysql, random) },
+];
+
+/** Faults of the network, in front of MySQL and of a broker alike. */
+export const NETWORK: readonly FaultKind[] = (['MySQL', 'Kafka'] as const).flatMap((name) => {
+  const proxy = ({ servers, random }: Stage): Proxy =>
+    name === 'MySQL' ? servers.mysqlProxy : oneOf(servers.kafkaProxies, random);
+  const kind = (what: string, weight: number, cause: (proxy: Proxy, random: () => number) => Promise<void>) => ({
+    name: `${name} connections ${what}`,
+    weight,
+    cause: (stage: Stage) => cause(proxy(stage), stage.random),
+  });
+  return [
+    kind('cut', 2, (each) => {
+      each.cut();
+      return Promise.resolve();
+    }),
+    kind('frozen', 2, (each, random) => frozen(each, random)),
+    kind('frozen one way', 1, (each, random) =>
+      frozen({ freeze: () => each.freeze(random() < 0.5 ? 'up' : 'down'), thaw: () => each.thaw() }, random),
+    ),
+    kind('cut within a message', 2, async (each, random) => {
+      each.cutAfter(1 + Math.floor(random() * 20_000), random() < 0.5 ? 'up' : 'down');
+      await sleep(random() * DOWN_MS);
+    }),
+    kind('slow', 1, async (each, random) => {
+      each.delayMs = 20 + random() * 200;
+      await sleep(random() * FREEZE_MS);
+      each.delayMs = 0;
+    }),
+    kind('narrow', 1, async (each, random) => {
+      each.bytesPerSecond = 20_000 + random() * 200_000;
+      await sleep(random() * FREEZE_MS);
+      each.bytesPerSecond = Infinity;
+    }),
+  ];
+});
+
+/** Causes one fault after the other until the time is over. Returns how many there were of each kind. */
+export async function causeFaults(
+  stage: Stage,
+  kinds: readonly FaultKind[],
+  options: { readonly untilMs: number; readonly mostPauseMs: number; readonly tell?: (name: string) => void },
+): Promise<Record<string, number>> {
+  const { random } = stage;
+  const counts: Record<string, number> = {};
+  const weights = kinds.reduce((sum, { weight }) => sum + weight, 0);
+  while (performance.now() < options.untilMs) {
+    await sleep(random() * options.mostPauseMs);
+    let at = random() * weights;
+    const kind = kinds.find(({ weight }) => (at -= weight) < 0) ?? kinds[0];
+    options.tell?.(kind.name);
+    await kind.cause(stage);
+    counts[kind.name] = (counts[kind.name] ?? 0) + 1;
+  }
+  return counts;
+}
+
+function oneOf<T>(items: readonly T[], random: () => number): T {
+  return items[Math.floor(random() * items.length)];
+}
