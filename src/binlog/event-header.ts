@@ -32,25 +32,6 @@ export const EventType = {
   MariadbCompressedRowsLast: 171,
 } as const;
 
-/** Types beside those: they tell of no rows. */
-export const MEANINGLESS: ReadonlySet<number> = new Set([
-  5, // an AUTO_INCREMENT value that a statement is to use
-  9, // a block of a file that LOAD DATA reads
-  11, // such a file is dropped
-  13, // seeds of RAND()
-  14, // a variable that a statement uses
-  17, // such a file begins
-  28, // ignorable
-  29, // the statement that wrote the rows
-  35, // GTIDs of the files before
-  36, // group replication: a transaction's context
-  37, // group replication: members change
-  160, // MariaDB: the statement that wrote the rows
-  161, // MariaDB: where recovery begins
-  163, // MariaDB: GTIDs of the files before
-  164, // MariaDB: the file is encrypted
-]);
-
 /** timestamp (4), type (1), server id (4), size of the event (4), end position (4), flags (2). */
 export const HEADER_BYTES = 19;
 export const TYPE_AT = 4;

@@ -9,10 +9,10 @@ import {
   FLAGS_AT,
   HEADER_BYTES,
   IGNORABLE_FLAG,
-  MEANINGLESS,
   SIZE_AT,
   TYPE_AT,
 } from './event-header.ts';
+import { MEANINGLESS, NEVER_PACKED, OF_THE_FILE, STATEMENTS } from './event-kinds.ts';
 import { EventSplitter } from './event-splitter.ts';
 import type { GroupBuilder } from './group-builder.ts';
 import { u16, u32, u48 } from './little-endian.ts';
@@ -227,7 +227,7 @@ export class EventReader {
 
   #insideEvent(b: Buffer, start: number, end: number): void {
     const type = b[start + TYPE_AT];
-    if (OUTSIDE.has(type)) throw new RangeError(`an event of type ${type} inside a payload`);
+    if (NEVER_PACKED.has(type)) throw new RangeError(`an event of type ${type} inside a payload`);
     try {
       this.#take(type, b, start, end, end);
     } catch (error) {
@@ -288,28 +288,3 @@ export class EventReader {
     if (file === this.#position.file && this.#assembler.isBetween) this.#position.advance(0, offset % 2 ** 32);
   }
 }
-
-/** Without what these say nothing behind them can be read. */
-const OF_THE_FILE: ReadonlySet<number> = new Set([
-  EventType.Stop,
-  EventType.Rotate,
-  EventType.FormatDescription,
-  EventType.Heartbeat,
-  EventType.HeartbeatV2,
-]);
-
-/** They may change tables. */
-const STATEMENTS: ReadonlySet<number> = new Set([
-  EventType.Query,
-  EventType.ExecuteLoadQuery,
-  EventType.MariadbCompressedQuery,
-]);
-
-/** What moves the position or changes how the stream is read is never inside a payload. */
-const OUTSIDE: ReadonlySet<number> = new Set([
-  ...OF_THE_FILE,
-  EventType.Gtid,
-  EventType.AnonymousGtid,
-  EventType.TaggedGtid,
-  EventType.TransactionPayload,
-]);

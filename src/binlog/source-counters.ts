@@ -6,10 +6,8 @@ export interface SourceCounters {
   delayed: number;
   /** Updates that gave a row from before another primary key: REPLACE. */
   replaced: number;
-  /** Transactions that were handed on without their rows. */
-  undecodable: number;
 }
 
 export function newCounters(): SourceCounters {
-  return { notPending: 0, delayed: 0, replaced: 0, undecodable: 0 };
+  return { notPending: 0, delayed: 0, replaced: 0 };
 }

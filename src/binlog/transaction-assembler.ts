@@ -286,7 +286,6 @@ export class TransactionAssembler {
     this.#state = 'between';
     this.#own = false;
     if (this.#undecodable !== null) {
-      this.#counters.undecodable += 1;
       this.#groups.giveUp(this.#group, this.#undecodable, end);
       this.#undecodable = null;
     } else if (events.length > 0) this.#groups.commit(this.#group, events, bytes, end);

@@ -36,6 +36,8 @@ export async function startLocalDatabase(flavour: Flavour, options: DatabaseOpti
       `--port=${port}`,
       `--socket=${join(directory, 'server.sock')}`,
       `--pid-file=${join(directory, 'server.pid')}`,
+      // A MariaDB that starts deletes the temporary tables that it finds, those of others in a common place too.
+      `--tmpdir=${directory}`,
       ...databaseFlags(options),
       ...flavour.flags,
       ...(options.certificate === undefined ? [] : await certificateFlags(directory, options.certificate)),

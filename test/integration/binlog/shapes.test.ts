@@ -193,7 +193,7 @@ describe('transactions as a server writes them', () => {
     await bed.sql(`INSERT INTO outbox (topic, aggregate_id, idempotency_key) VALUES ('t', 'r', REPEAT('r', 16))`);
     await bed.sql(`REPLACE INTO outbox (topic, aggregate_id, idempotency_key) VALUES ('t', 'r2', REPEAT('r', 16))`);
     expect(keysOf(await bed.readFrom(from, {}, source))).toEqual([['now', 'past'], ['r']]);
-    expect(source.counters).toMatchObject({ notPending: 0, delayed: 1, replaced: 1 });
+    expect(source.counters).toEqual({ notPending: 0, delayed: 1, replaced: 1 });
   });
 
   it('A1 REPLACE and ON DUPLICATE KEY UPDATE: what they insert goes out, what they change is not an event', async () => {
@@ -324,11 +324,9 @@ describe('what the tail cannot give', () => {
     await bed.session(...statements.map((text) => text.replaceAll('DATABASE', bed.bed.database)));
     const end = await bed.head();
     await bed.sql(insertOf('behind'));
-    const source = bed.source();
-    const log = await bed.readFrom(from, {}, source);
+    const log = await bed.readFrom(from);
     expect(keysOf(log)).toEqual([['good'], [], ['behind']]);
     expect(log.transactions.map(({ undecodable }) => undecodable !== null)).toEqual([false, true, false]);
-    expect(source.counters.undecodable).toBe(1);
     const { undecodable, gtid, commitMicros, end: at } = log.transactions[1];
     expect(at).toEqual(end);
     expect(gtid?.gno).toBe((log.transactions[2].gtid?.gno ?? 0) - 1);
