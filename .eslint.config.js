@@ -14,6 +14,7 @@ const layers = {
   limits: ['model', 'store'],
   relay: ['model', 'encoding', 'delivery'],
   observability: ['model'],
+  http: ['model', 'observability'],
   config: ['model'],
 };
 
@@ -24,6 +25,8 @@ const libraries = {
   mysql2: ['mysql', 'binlog', 'store', 'commands'],
   'iconv-lite': ['encoding'],
   pino: ['observability'],
+  'prom-client': ['observability'],
+  fastify: ['http'],
   yaml: ['config'],
   commander: ['commands'],
 };

@@ -184,6 +184,13 @@ export const configSchema = map('a map with name, mysql, kafka, outboxes', {
     onExhausted: choice('release', 'block').default('release'),
     deadLetterTopic: text('a topic name').optional(),
   }).prefault({}),
+  http: map('a map', {
+    host: text('an address to listen on').default('127.0.0.1'),
+    port: whole('a port; 0 for none,', 0, 65_535).default(9_465),
+    token: secret.min(16, { error: 'text in quotes, 16 characters or more' }).optional(),
+    tokenFile: path.optional(),
+    readyLagMs: millis(1_000, YEAR_MS).default(MINUTE_MS),
+  }).prefault({}),
   log: map('a map with level, format', {
     level: choice('debug', 'info', 'warn', 'error').default('info'),
     format: choice('auto', 'json', 'pretty').default('auto'),
@@ -201,4 +208,5 @@ export const SECRET_KEYS: ReadonlySet<string> = new Set([
   'kafka.tls.key',
   'kafka.sasl.password',
   'kafka.sasl.clientSecret',
+  'http.token',
 ]);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { SHIPPED_TOPIC_COLUMN } from '../model/outbox-columns.ts';
 import type {
+  HttpSettings,
   KafkaSettings,
   LimitSettings,
   MysqlSettings,
@@ -38,7 +39,12 @@ export function settingsOf(config: Config): Settings {
     mysql: mysqlOf(config.mysql),
     kafka: kafkaOf(config.kafka),
     outboxes: config.outboxes.map((outbox) => outboxOf(outbox, config.mysql.database!)),
+    http: httpOf(config.http),
   };
+}
+
+function httpOf({ host, port, token, readyLagMs }: Config['http']): HttpSettings {
+  return { host, port, token: token ?? null, readyLagMs };
 }
 
 function startOf(start: Config['start']): StartAt | null {

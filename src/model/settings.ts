@@ -155,6 +155,17 @@ export interface FailureSettings {
   readonly deadLetterTopic: string | null;
 }
 
+/** What the relay says about itself: health, status, metrics. */
+export interface HttpSettings {
+  readonly host: string;
+  /** 0: it does not listen. */
+  readonly port: number;
+  /** What status and metrics are only given for; null: for nothing. */
+  readonly token: string | null;
+  /** With a greater lag the relay is not ready. */
+  readonly readyLagMs: number;
+}
+
 export interface Settings {
   readonly relay: RelaySettings;
   readonly sweep: SweepSettings;
@@ -162,4 +173,5 @@ export interface Settings {
   readonly mysql: MysqlSettings;
   readonly kafka: KafkaSettings;
   readonly outboxes: readonly OutboxSettings[];
+  readonly http: HttpSettings;
 }

@@ -19,6 +19,7 @@ export function oneOutboxConfig({ mysql, kafka, database, retire, compression }:
     mysql: { host, port, user, password, database },
     kafka: { brokers: kafka.brokers, ...(compression === undefined ? {} : { compression }) },
     outboxes: [{ table: `${database}.outbox`, topic: { column: 'topic' }, retire }],
+    http: { port: 0 },
     log: { level: 'info', format: 'json' },
   };
 }

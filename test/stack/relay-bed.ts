@@ -33,6 +33,7 @@ export interface Config {
   readonly mysql?: Readonly<Record<string, unknown>>;
   readonly kafka?: Readonly<Record<string, unknown>>;
   readonly relay?: Readonly<Record<string, unknown>>;
+  readonly http?: Readonly<Record<string, unknown>>;
   readonly sweep?: Readonly<Record<string, unknown>>;
   readonly failures?: Readonly<Record<string, unknown>>;
 }
@@ -194,6 +195,7 @@ export class RelayBed implements AsyncDisposable {
         ...outbox,
         topic: topic?.(this.servers.topic) ?? { column: 'topic' },
       })),
+      http: { port: 0, ...said.http, ...over.http },
       log: { level: 'info', format: 'json' },
     };
   }
