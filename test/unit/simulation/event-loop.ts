@@ -19,6 +19,8 @@ export class EventLoop {
   #delaysTaken = 0;
   /** By how much calls are slower than usual. */
   readonly slowerMs = new Map<Call, number>();
+  /** Calls whose answers are lost, and whether they are done all the same. */
+  readonly unanswered = new Map<Call, boolean>();
   /** By time, latest first. */
   readonly #queue: Event[] = [];
   #order = 0;

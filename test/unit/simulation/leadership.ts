@@ -1,6 +1,6 @@
 import { fault } from '../../../src/model/fault.ts';
 import type { Leader } from '../../../src/model/store.ts';
-import type { Life } from './life.ts';
+import { type Life, unreachable } from './life.ts';
 import type { Server } from './server.ts';
 
 export const TAKE_OVER_MS = 600;
@@ -36,10 +36,11 @@ export class Leadership {
         life.clock.after(PING_MS, resolve);
       });
     }
-    const epoch = await this.#server.transact(life, null, 'other', () => ({
-      rows: [],
-      apply: () => ++this.#server.epoch,
-    }));
+    const epoch = await this.#server.transact(life, null, 'other', () => {
+      // The lock's own connection asks for it.
+      if (this.#holder !== hold) throw unreachable();
+      return { rows: [], apply: () => ++this.#server.epoch };
+    });
     hold.answeredMs = life.clock.nowMs();
     this.#ping(hold);
     const leader = {

@@ -1,3 +1,4 @@
+import { fault } from '../../../src/model/fault.ts';
 import type { Clock } from '../../../src/model/clock.ts';
 import type { EventLoop } from './event-loop.ts';
 import type { Call } from './plan.ts';
@@ -69,11 +70,24 @@ export class Life {
     return new Promise<T>((resolve, reject) => {
       this.loop.in((this.loop.delayMs() % limitMs) + this.loop.slowMs(call), () => {
         if (!this.hasSent()) return;
-        const answer = attempt(happens, resolve, reject);
+        const isDone = this.loop.unanswered.get(call);
+        const answer = attempt(
+          isDone === false ? lost : happens,
+          isDone === true ? () => reject(unreachable()) : resolve,
+          reject,
+        );
         this.loop.in(this.loop.delayMs() % limitMs, () => this.inside(answer));
       });
     });
   }
+}
+
+export function unreachable(): Error {
+  return fault('MYSQL_UNREACHABLE', 'retry', 'the connection was lost');
+}
+
+function lost(): never {
+  throw unreachable();
 }
 
 /** What is to be told of it. */

@@ -75,6 +75,16 @@ export type PlannedFault =
     }
   | { readonly kind: 'topic'; readonly atMs: number; readonly forMs: number; readonly topic: number }
   | { readonly kind: 'grow'; readonly atMs: number }
+  /** MySQL's answers to calls of this kind are lost; `done`: what was asked for is done all the same. */
+  | {
+      readonly kind: 'mysql';
+      readonly atMs: number;
+      readonly forMs: number;
+      readonly call: Call;
+      readonly done: boolean;
+    }
+  /** The binary log cannot be read at all. */
+  | { readonly kind: 'log'; readonly atMs: number; readonly forMs: number }
   /** Calls of this kind take so much longer. */
   | {
       readonly kind: 'slow';

@@ -55,6 +55,11 @@ const write: fc.Arbitrary<Write> = fc.record({
   visibleAfterMs: fc.oneof({ weight: 3, arbitrary: fc.nat(2) }, fc.nat(60), fc.nat(400)),
 });
 
+const MYSQL_CALLS = [
+  ...(['look', 'log end', 'claim', 'claimed rows', 'write back'] as const),
+  ...(['barrier', 'flush', 'fail', 'read rows'] as const),
+];
+
 const how = fc.constantFrom<SendFault>('refused', 'lost', 'unanswered', 'late', 'forbidden');
 
 const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
@@ -76,6 +81,15 @@ const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant('topic' as const), atMs, forMs, topic: fc.nat(TOPICS.length - 1) }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('grow' as const), atMs }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('log' as const), atMs, forMs }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('mysql' as const),
+      ...{ atMs, forMs: fc.nat(200), done: fc.boolean() },
+      call: fc.constantFrom(...MYSQL_CALLS),
+    }),
+  },
   {
     weight: 3,
     arbitrary: fc.record({

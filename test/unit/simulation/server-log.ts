@@ -21,6 +21,7 @@ const BYTES = 100;
 /** The binary log: transactions in commit order, each to be seen by SELECT a little later, in the same order. */
 export class ServerLog {
   readonly entries: Entry[] = [];
+  isReadable = true;
   readonly #loop: EventLoop;
   /** Told of each new entry. */
   readonly listeners = new Set<() => void>();

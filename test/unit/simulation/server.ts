@@ -4,7 +4,7 @@ import type { Position } from '../../../src/model/position.ts';
 import type { RowId } from '../../../src/model/row-ids.ts';
 import type { Leader, SavedOffsets } from '../../../src/model/store.ts';
 import type { EventLoop } from './event-loop.ts';
-import type { Life } from './life.ts';
+import { type Life, unreachable } from './life.ts';
 import { type Call, isCommitted, type Write } from './plan.ts';
 import { ServerLog } from './server-log.ts';
 import { makeRow, type TableRow } from './table.ts';
@@ -94,6 +94,7 @@ export class Server {
       void before.then(() => {
         let change: OwnChange<T>;
         try {
+          if (this.loop.unanswered.get(call) === false) throw unreachable();
           if (leader !== null && leader.epoch !== this.epoch) throw notLeading();
           change = decide();
         } catch (error) {
@@ -107,7 +108,10 @@ export class Server {
           for (const row of change.rows) row.holders--;
           this.onCommitted(`${life.name}: ${call}`);
           release(undefined);
-          this.loop.in(this.loop.delayMs(), () => life.inside(() => resolve(result)));
+          const isLost = this.loop.unanswered.get(call) === true;
+          this.loop.in(this.loop.delayMs(), () =>
+            life.inside(() => (isLost ? reject(unreachable()) : resolve(result))),
+          );
         });
       });
     });

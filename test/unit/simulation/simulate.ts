@@ -9,6 +9,7 @@ const PATIENCE_MS = 120_000;
 const MAX_EVENTS = 60_000;
 /** What is late by then is not on its way any more. */
 const QUIET_MS = 400;
+const LOG_RETRY_MS = 11_000;
 
 /** Runs a plan to its end; throws `Broken` when a promise was. Not to be run twice at a time: it rules `Math.random`. */
 export async function simulate(plan: Plan, trace?: Trace): Promise<World> {
@@ -21,6 +22,12 @@ export async function simulate(plan: Plan, trace?: Trace): Promise<World> {
   } finally {
     Math.random = random;
   }
+}
+
+/** When the world is as it was; the log is looked for again only now and then. */
+function endMs(fault: PlannedFault): number {
+  const lastsMs = 'forMs' in fault ? fault.forMs : 'downMs' in fault ? fault.downMs : 0;
+  return fault.atMs + lastsMs + (fault.kind === 'log' ? LOG_RETRY_MS : 0);
 }
 
 class Run {
@@ -39,9 +46,7 @@ class Run {
       });
     }
     for (const fault of plan.faults) loop.at(fault.atMs, () => this.#begin(fault));
-    const ends = plan.faults.map(
-      (fault) => fault.atMs + ('forMs' in fault ? fault.forMs : 'downMs' in fault ? fault.downMs : 0),
-    );
+    const ends = plan.faults.map(endMs);
     this.#calmMs = Math.max(plan.startMs, atMs, ...ends);
   }
 
@@ -166,6 +171,22 @@ class Run {
         });
         break;
       }
+      case 'mysql':
+        watch.faulted();
+        loop.unanswered.set(fault.call, fault.done);
+        loop.in(fault.forMs, () => {
+          over();
+          loop.unanswered.delete(fault.call);
+        });
+        break;
+      case 'log':
+        this.#world.leader()?.source.cut();
+        server.log.isReadable = false;
+        loop.in(fault.forMs, () => {
+          over();
+          server.log.isReadable = true;
+        });
+        break;
       case 'slow':
         loop.slowerMs.set(fault.call, fault.byMs);
         loop.in(fault.forMs, () => {

@@ -31,6 +31,7 @@ export class SimulatedSource implements Source {
       await this.#life.ask('stream', () => undefined);
       if (at >= this.#log.entries.length) await this.#grown(signal, cut);
       if (signal.aborted) return;
+      if (!this.#log.isReadable) throw fault('BINLOG_NOT_PERMITTED', 'halt', 'the right to read was taken away');
       if (cut.aborted) throw fault('BINLOG_CONNECTION_LOST', 'retry', 'the stream was cut');
       const { entries } = this.#log;
       const isTolerated = (entry: Entry): boolean => tolerant && entry.index === begin;
