@@ -13,6 +13,13 @@ import { type TestBed, testBed } from '../../stack/test-bed.ts';
 const CLI = fileURLToPath(new URL('../../../src/cli.ts', import.meta.url));
 const NAME = 'command-test';
 
+/** `numbers`: a derived table of the numbers from 1 to `count`, a million at most, for both products. */
+export function numbers(count: number): string {
+  return `(WITH RECURSIVE d (d) AS (SELECT 0 UNION ALL SELECT d + 1 FROM d WHERE d < 99)
+    SELECT 1 + x.d * 10000 + y.d * 100 + z.d AS n FROM d AS x JOIN d AS y JOIN d AS z
+    WHERE x.d * 10000 < ${count} AND 1 + x.d * 10000 + y.d * 100 + z.d <= ${count} ORDER BY n) AS numbers`;
+}
+
 /** A schema with the tables as shipped, and the command line on it. */
 export class CommandBed implements AsyncDisposable {
   readonly #bed: TestBed;

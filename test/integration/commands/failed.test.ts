@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
 import { expect, test } from 'vitest';
 import { failedActionSchema, failedListSchema, failedShowSchema } from '../../../src/commands/failed-report.ts';
-import { CommandBed } from './command-bed.ts';
+import { CommandBed, numbers } from './command-bed.ts';
 
 const SECRET = 'hunter2hunter2';
 
@@ -160,8 +160,7 @@ test('many: a dry run changes nothing, without a terminal it needs --yes, then a
   await using bed = await CommandBed.open();
   await bed.sql(
     `INSERT INTO outbox (topic, aggregate_id, status, last_error)
-     WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 900)
-     SELECT 'orders', n, 'failed', 'MESSAGE_TOO_LARGE: x' FROM n`,
+     SELECT 'orders', n, 'failed', 'MESSAGE_TOO_LARGE: x' FROM ${numbers(900)}`,
   );
   const other = await bed.insert(failed({ topic: 'bills' }));
   const filter = ['--all', '--topic', 'orders', '--json'];

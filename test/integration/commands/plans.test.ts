@@ -6,7 +6,7 @@ import { FailedActions } from '../../../src/store/failed-actions.ts';
 import { FailedRows } from '../../../src/store/failed-rows.ts';
 import { Session } from '../../../src/store/session.ts';
 import { silent } from '../store/store-bed.ts';
-import { CommandBed } from './command-bed.ts';
+import { CommandBed, numbers } from './command-bed.ts';
 
 const PUBLISHED = 20_000;
 
@@ -57,9 +57,8 @@ async function filled(): Promise<CommandBed> {
   await bed.sql('CREATE TABLE archive LIKE outbox');
   await bed.sql(
     `INSERT INTO outbox (topic, aggregate_id, status, available_at, published_at)
-     WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${PUBLISHED + 100})
-     SELECT /*+ SET_VAR(cte_max_recursion_depth = 1M) */ 't', n % 50, ELT(1 + (n % 400 = 0) + 2 * (n % 400 = 1), 'published', 'failed', 'pending'),
-       '2026-01-01' + INTERVAL n SECOND, '2026-01-01' + INTERVAL n SECOND FROM n`,
+     SELECT 't', n % 50, ELT(1 + (n % 400 = 0) + 2 * (n % 400 = 1), 'published', 'failed', 'pending'),
+       '2026-01-01' + INTERVAL n SECOND, '2026-01-01' + INTERVAL n SECOND FROM ${numbers(PUBLISHED + 100)}`,
   );
   await bed.sql('ANALYZE TABLE outbox');
   return bed;

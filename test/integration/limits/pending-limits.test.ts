@@ -137,7 +137,7 @@ test('an application that holds the flag’s row holds up no flush; the flag is 
     await until(async () => (await bed.sql('SELECT 1 FROM cdc_relay_limits')).length === 1, within('the flag'));
     const application = await bed.connect();
     await application.beginTransaction();
-    await application.query('SELECT refuse FROM cdc_relay_limits FOR SHARE');
+    await application.query('SELECT refuse FROM cdc_relay_limits LOCK IN SHARE MODE');
     await pending(bed, 20);
     await until(() => logged.includes('pending-limits-failed'), within('a write that found it held'));
     const startedMs = performance.now();

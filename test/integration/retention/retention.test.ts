@@ -4,7 +4,7 @@ import type { LogFields } from '../../../src/model/log.ts';
 import { Retention } from '../../../src/retention/retention.ts';
 import { MysqlStore } from '../../../src/store/mysql-store.ts';
 import { until } from '../../stack/until.ts';
-import { CommandBed } from '../commands/command-bed.ts';
+import { CommandBed, numbers } from '../commands/command-bed.ts';
 import { silent } from '../store/store-bed.ts';
 
 const HOUR_MS = 3_600_000;
@@ -14,10 +14,8 @@ const OUTBOX = { table: 'outbox', retention: { afterMs: HOUR_MS } };
 async function published(bed: CommandBed, rows: number, ago: string): Promise<void> {
   await bed.sql(
     `INSERT INTO outbox (topic, aggregate_id, payload, status, published_at)
-     WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?)
-     SELECT /*+ SET_VAR(cte_max_recursion_depth = 1M) */ 'topic', n % 50, JSON_OBJECT('n', n), 'published',
-       UTC_TIMESTAMP(6) - INTERVAL ${ago} FROM n`,
-    [rows],
+     SELECT 'topic', n % 50, JSON_OBJECT('n', n), 'published',
+       UTC_TIMESTAMP(6) - INTERVAL ${ago} FROM ${numbers(rows)}`,
   );
 }
 
@@ -269,9 +267,8 @@ test('ids that are no numbers are walked, too', async () => {
        headers TEXT, idempotency_key VARCHAR(64), status VARCHAR(20), available_at DATETIME(6), claimed_at DATETIME(6),
        claimed_by BINARY(16), attempts INT, last_error TEXT, created_at DATETIME(6), published_at DATETIME(6));
      INSERT INTO own (event_id, status, published_at)
-     WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 2500)
-     SELECT /*+ SET_VAR(cte_max_recursion_depth = 1M) */ UUID(), IF(n % 5 = 0, 'pending', 'published'),
-       UTC_TIMESTAMP(6) - INTERVAL 2 HOUR FROM n`,
+     SELECT UUID(), IF(n % 5 = 0, 'pending', 'published'),
+       UTC_TIMESTAMP(6) - INTERVAL 2 HOUR FROM ${numbers(2_500)}`,
   );
   const { code } = await bed.cli(['purge', '--older-than', '1h', '--yes']);
   expect(code).toBe(0);
