@@ -81,6 +81,7 @@ export class Scopes {
   covering(topic: string, partition: number, key: () => string): readonly Parked[] {
     if (this.#parked.size === 0) return NONE;
     const found: Parked[] = [];
+    topic = parkableTopic(topic);
     const look = (id: ScopeId): void => {
       const parked = this.#parked.get(id);
       if (parked !== undefined) found.push(parked);
@@ -186,7 +187,15 @@ const topicId = (topic: string): ScopeId => `t${topic}`;
 const partitionId = (topic: string, partition: number): ScopeId => `p${partition} ${topic}`;
 const pairId = (topic: string, key: string): ScopeId => `k${topic.length} ${topic}${key}`;
 
-function parkable(scope: Scope): Scope {
+/** Of the table of parked scopes, in characters. Kafka has no longer ones: such a row fails, and waits with its like. */
+const LONGEST_TOPIC = 249;
+
+function parkableTopic(topic: string): string {
+  return topic.length > LONGEST_TOPIC ? '' : topic;
+}
+
+function parkable(wanted: Scope): Scope {
+  const scope = wanted.kind === 'everything' ? wanted : { ...wanted, topic: parkableTopic(wanted.topic) };
   if (scope.kind !== 'pair' || scope.key.length <= LONGEST_KEY_BYTES) return scope;
   return scope.partition < 0
     ? { kind: 'topic', topic: scope.topic }
