@@ -128,8 +128,7 @@ export class EventReader {
 
   /** Gives up the transaction that the event belongs to. Throws what is not of one transaction alone. */
   #passOver(error: unknown, type: number, seconds: number): void {
-    const why = OF_THE_FILE.has(type) ? null : whyUndecodable(error, this.#tolerant, this.#unreadable(type));
-    if (why === null) throw error;
+    const why = whyUndecodable(error, this.#tolerant && !OF_THE_FILE.has(type), this.#unreadable(type));
     this.#assembler.giveUp(why, seconds);
     if (why.code === 'BINLOG_DECODE' && STATEMENTS.has(type)) this.#tables.mayHaveChanged();
     if (type !== EventType.TransactionPayload) return;
@@ -209,7 +208,7 @@ export class EventReader {
         if (isCompressedRows(type)) {
           if (!assembler.passesOver && this.#outbox(b, start) !== null) this.#inflated(b, start, end, bodyEnd);
         } else if (!MEANINGLESS.has(type) && (u16(b, start + FLAGS_AT) & IGNORABLE_FLAG) === 0)
-          assembler.unknown(type, u32(b, start));
+          assembler.unknown(u32(b, start));
     }
   }
 

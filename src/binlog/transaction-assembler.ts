@@ -13,8 +13,8 @@ import { RowReader } from './row-reader.ts';
 import type { RowsEvent } from './rows-event.ts';
 import type { SourceCounters } from './source-counters.ts';
 import { TableKind, type TableRegistry } from './table-registry.ts';
-import { whyUndecodable } from './undecodable.ts';
-import type { XaPrepare, Xid } from './xa-prepare.ts';
+import { incident, tooLarge, unread, Unread, whyUndecodable } from './undecodable.ts';
+import type { XaPrepare } from './xa-prepare.ts';
 
 /**
  * - between: no transaction is open; a stream may begin here
@@ -102,13 +102,8 @@ export class TransactionAssembler {
   /** A GTID event; the caller has it read into what this gives. */
   opens(): GroupStart {
     if (this.hasRows) {
-      const why = whyUndecodable(
-        new RangeError('a transaction begins inside another'),
-        this.#tolerant,
-        `cannot read the transaction at ${this.#beginning}: it has no end`,
-      );
-      if (why === null) throw new RangeError('a transaction begins inside another');
-      this.giveUp(why, 0);
+      const error = new RangeError('a transaction begins inside another');
+      this.giveUp(whyUndecodable(error, this.#tolerant, `the transaction at ${this.#beginning} has no end`), 0);
     }
     if (this.#state !== 'between') this.commit(this.#before);
     this.#start();
@@ -130,7 +125,9 @@ export class TransactionAssembler {
         return;
       case 'xa commit':
         this.#enter(seconds);
-        this.#decided(statement.xid, seconds);
+        // Its rows have not been kept: they may have been prepared long ago.
+        if (this.#prepared.decided(statement.xid)) this.giveUp(unread(this.#here, Unread.Xa), seconds);
+        this.commit();
         return;
       case 'xa rollback':
         this.#enter(seconds);
@@ -149,9 +146,8 @@ export class TransactionAssembler {
         this.#open.savepoint(statement.name);
         return;
       case 'rollback to':
-        if (!this.#open.rollBackTo(statement.name) && this.hasRows) {
-          this.#unsupported('rows are rolled back to a savepoint that is not in the log', 'report this', seconds);
-        }
+        if (!this.#open.rollBackTo(statement.name) && this.hasRows)
+          this.giveUp(unread(this.#here, Unread.Savepoint), seconds);
         return;
       case 'other':
         this.#text(statement.text, statement.schema, seconds);
@@ -175,11 +171,7 @@ export class TransactionAssembler {
     const open = this.#open;
     if (event.change === 'insert') {
       if (!event.plan.holdsId) {
-        this.#unsupported(
-          'an outbox row comes without its primary key',
-          'binlog_row_image must be FULL where the key is a default',
-          event.seconds,
-        );
+        this.giveUp(unread(this.#here, Unread.NoKey), event.seconds);
         return;
       }
     } else if (!this.hasRows) {
@@ -198,10 +190,7 @@ export class TransactionAssembler {
   /** Rows that are not kept: those of a second read cannot be folded. False when the transaction is given up. */
   #follow(event: RowsEvent): boolean {
     if (!this.#ids.follow(event)) {
-      const detail =
-        `the transaction at ${this.#beginning} holds more than ${this.#maxBytes} bytes of outbox rows ` +
-        'and changes rows that it inserted: relay.maxTransactionBytes must be larger than it is';
-      this.giveUp({ code: 'BINLOG_TRANSACTION_TOO_LARGE', disposition: 'halt', detail }, event.seconds);
+      this.giveUp(tooLarge(this.#beginning, this.#maxBytes), event.seconds);
       return false;
     }
     if (event.before?.holdsId === true) fold([event], this.#folder, this.#counters, this.#position);
@@ -210,25 +199,18 @@ export class TransactionAssembler {
 
   /** Partial updates (JSON differences) of an outbox table: of no interest unless they are about rows just inserted. */
   partialRows(seconds: number): void {
-    if (!this.hasRows) return;
-    this.#unsupported(
-      'an outbox row was changed in part by the transaction that inserted it',
-      "binlog_row_value_options must be '' where outbox rows are written",
-      seconds,
-    );
+    if (this.hasRows) this.giveUp(unread(this.#here, Unread.Partial), seconds);
   }
 
   /** An event that no version known here writes; it must not be passed over where it might hold outbox rows. */
-  unknown(type: number, seconds: number): void {
-    if (this.#sawOutbox && this.#state === 'inside' && !this.passesOver)
-      this.#unsupported(`an event of the unknown type ${type} among outbox rows`, 'report this', seconds);
+  unknown(seconds: number): void {
+    if (this.#sawOutbox && this.#state === 'inside') this.giveUp(unread(this.#here, Unread.Type), seconds);
   }
 
   /** The server says that it lost events: what they were nobody knows. */
   incident(seconds: number): void {
     const isAlone = this.#state !== 'inside';
-    const detail = `${this.#position.toString()}: the server says that it lost events here`;
-    this.giveUp({ code: 'BINLOG_INCIDENT', disposition: 'halt', detail }, seconds);
+    this.giveUp(incident(this.#here), seconds);
     if (isAlone) this.commit();
   }
 
@@ -239,17 +221,6 @@ export class TransactionAssembler {
       this.#open.clear();
       this.#undecodable = null;
     }
-    this.commit();
-  }
-
-  /** XA COMMIT of what was prepared before; its rows have not been kept, for it may have been long ago. */
-  #decided(xid: Xid | null, seconds: number): void {
-    if (this.#prepared.decided(xid))
-      this.#unsupported(
-        'an XA transaction with outbox rows is committed here',
-        'write outbox rows without XA',
-        seconds,
-      );
     this.commit();
   }
 
@@ -319,12 +290,16 @@ export class TransactionAssembler {
     } catch (error) {
       const detail = `cannot read the rows of the transaction at ${this.#beginning}`;
       this.#undecodable = whyUndecodable(error, this.#tolerant, detail);
-      if (this.#undecodable === null) throw error;
       return [];
     }
   }
 
-  /** Where the event that is being handed over begins. */
+  /** Where the event that is being handed over begins; for messages. */
+  get #here(): string {
+    return this.#position.toString();
+  }
+
+  /** The same. */
   get #before(): Position {
     return { file: this.#position.file, offset: this.#position.eventAt };
   }
@@ -363,18 +338,8 @@ export class TransactionAssembler {
     this.#enter(seconds);
     this.#foreign = true;
     const meaning = this.#tables.meaning(text, schema);
-    if (meaning === 'inserts' || (meaning === 'changes' && this.hasRows)) {
-      this.#unsupported(
-        'a statement about an outbox table is in the log as text',
-        'binlog_format must be ROW where outbox rows are written',
-        seconds,
-      );
-    }
+    if (meaning === 'inserts' || (meaning === 'changes' && this.hasRows))
+      this.giveUp(unread(this.#here, Unread.Text), seconds);
     if (isAlone) this.commit();
-  }
-
-  #unsupported(what: string, advice: string, seconds: number): void {
-    const detail = `${this.#position.toString()}: ${what}; ${advice}`;
-    this.giveUp({ code: 'BINLOG_UNSUPPORTED', disposition: 'halt', detail }, seconds);
   }
 }

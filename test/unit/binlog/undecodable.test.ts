@@ -112,7 +112,7 @@ const IMPOSSIBLE: [string, (log: LogWriter) => void, RegExp][] = [
       opened(log);
       log.add(172, Buffer.alloc(50));
     },
-    /unknown type 172/,
+    /unknown type/,
   ],
   [
     'B10 an incident in the midst of a transaction',
@@ -278,7 +278,7 @@ describe('A6 XA in two phases', () => {
     expect(transactions.map(idsOf)).toEqual([[1], [50], [], [100]]);
     const { undecodable, end: at, gtid } = transactions[2];
     expect(undecodable?.code).toBe('BINLOG_UNSUPPORTED');
-    expect(undecodable?.detail).toMatch(/^binlog\.000001:\d+: an XA transaction with outbox rows is committed/);
+    expect(undecodable?.detail).toMatch(/^binlog\.000001:\d+: an XA transaction with outbox rows/);
     expect(at.offset).toBe(end);
     expect(gtid?.gno).toBe(51);
   });
