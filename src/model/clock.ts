@@ -32,3 +32,8 @@ export function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promi
     signal.addEventListener('abort', done, { once: true });
   });
 }
+
+/** Asked anew after each await: the compiler takes the first answer for the last. */
+export function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}

@@ -89,7 +89,6 @@ export class Reader {
       // Who reads with our id may be our successor, whose lock was ours until a moment ago: the next ping tells.
       const isClash = fault.code === 'BINLOG_SERVER_ID_CLASH';
       await pause(clock, isClash ? this.#deps.takeOverMs : backOffMs(BACK_OFF, tries, Math.random()), signal);
-      if (signal.aborted) return null;
     }
   }
 

@@ -1,7 +1,7 @@
 import { backOffMs } from '../delivery/back-off.ts';
 import type { Parked, ScopeId, Scopes } from '../delivery/scopes.ts';
 import { TopicLanes } from '../delivery/topic-lanes.ts';
-import { type Clock, pause } from '../model/clock.ts';
+import { type Clock, isAborted, pause } from '../model/clock.ts';
 import { RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import { comparePositions, type Position } from '../model/position.ts';
@@ -78,7 +78,7 @@ export class Sweeper {
         failures = 0;
       } catch (error) {
         const mayPass = error instanceof RelayError && error.fault.disposition === 'retry';
-        if (signal.aborted || !mayPass) throw error;
+        if (isAborted(signal) || !mayPass) throw error;
         if (failures === 0) log.warn('sweep-failed', { code: error.fault.code, detail: error.fault.detail });
         this.#deps.parking.giveUp(error.fault.code);
         waitMs = backOffMs(BACK_OFF, ++failures, Math.random());
@@ -138,7 +138,7 @@ export class Sweeper {
       this.#putOff(serving.scopes, swept.settled);
       return swept.settled > 0;
     }
-    if (signal.aborted || comparePositions(router.routedThrough.position, high()) < 0) {
+    if (isAborted(signal) || comparePositions(router.routedThrough.position, high()) < 0) {
       this.#putOff(serving.scopes, swept.settled);
       return false;
     }
