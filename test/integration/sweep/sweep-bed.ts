@@ -1,3 +1,4 @@
+import kafkajs from 'kafkajs';
 import type { PoolConnection } from 'mysql2/promise';
 import { type Config, RelayBed, type RelayBedOptions } from '../../stack/relay-bed.ts';
 import { type CliProcess, startCli } from '../../stack/relay-process.ts';
@@ -75,3 +76,24 @@ export async function command(bed: RelayBed, ...args: string[]): Promise<{ exit:
   const exit = await process.exited;
   return { exit, stdout: process.stdout() };
 }
+
+/** What the topic takes, from now on; what is not named is the broker's default again. */
+export async function setTopic(bed: RelayBed, name: string, config: Readonly<Record<string, string>>): Promise<void> {
+  const admin = bed.servers.kafka.admin();
+  await admin.connect();
+  try {
+    const configEntries = Object.entries(config).map(([key, value]) => ({ name: key, value }));
+    const type = kafkajs.ConfigResourceTypes.TOPIC;
+    await admin.alterConfigs({
+      validateOnly: false,
+      resources: [{ type, name: bed.servers.topic(name), configEntries }],
+    });
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+/** Columns of a row whose time lies further ahead than brokers take by default: refused for what it is. */
+export const REFUSED = { created_at: 'UTC_TIMESTAMP(6) + INTERVAL 3 HOUR' };
+/** Of a topic: it takes such rows too. */
+export const LENIENT = { 'message.timestamp.after.max.ms': String(2 ** 40) };
