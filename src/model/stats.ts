@@ -8,6 +8,18 @@ export type RelayPhase = 'starting' | 'standby' | 'leading' | 'flowing' | 'stopp
 /** Counts by a word of a closed set (a code, a cause), and in each by outbox. */
 export type RowTally = Map<string, number[]>;
 
+/** A parked scope without its key. */
+export interface ParkedSight {
+  readonly kind: Scope['kind'];
+  /** Null where it is about all topics. */
+  readonly topic: string | null;
+  readonly partition: number | null;
+  readonly reason: string;
+  readonly attempts: number;
+  /** Null: until somebody acts. */
+  readonly dueInMs: number | null;
+}
+
 /** A term under way, looked at when somebody asks. */
 export interface TermProbe {
   /** False: rows go by the sweep alone. */
@@ -28,6 +40,8 @@ export interface TermProbe {
     readonly heldBytes: number;
   };
   readonly parked: Readonly<Record<Scope['kind'], number>>;
+  /** Of the parked scopes some, the wide ones first. */
+  scopes(): readonly ParkedSight[];
   readonly window: {
     /** Not behind a saved checkpoint. */
     readonly openTransactions: number;

@@ -2,7 +2,8 @@ import type { AckWindow } from '../delivery/ack-window.ts';
 import type { BufferPool } from '../delivery/buffer-pool.ts';
 import type { Scopes } from '../delivery/scopes.ts';
 import type { Position } from '../model/position.ts';
-import type { TermProbe } from '../model/stats.ts';
+import type { Clock } from '../model/clock.ts';
+import type { ParkedSight, TermProbe } from '../model/stats.ts';
 import type { Flusher } from './flusher.ts';
 import type { Router } from './router.ts';
 import type { Topics } from './topics.ts';
@@ -16,10 +17,16 @@ export interface ProbedParts {
   readonly flusher: Flusher;
   readonly isTailing: () => boolean;
   readonly high: () => Position;
+  readonly clock: Clock;
 }
 
+/** Of the parked scopes, those that are shown. */
+const SHOWN_SCOPES = 20;
+const WIDE_FIRST = ['everything', 'topic', 'topic-partition', 'pair'];
+
 /** The parts of a term, as those see them who only look. */
-export function probeOf({ window, pool, scopes, topics, router, flusher, isTailing, high }: ProbedParts): TermProbe {
+export function probeOf(parts: ProbedParts): TermProbe {
+  const { window, pool, scopes, topics, router, flusher, isTailing, high } = parts;
   return {
     get isTailing() {
       return isTailing();
@@ -50,6 +57,7 @@ export function probeOf({ window, pool, scopes, topics, router, flusher, isTaili
       for (const { scope } of scopes.all) parked[scope.kind]++;
       return parked;
     },
+    scopes: () => shown(parts),
     get window() {
       return { openTransactions: window.openTransactions, oldestCommitMicros: window.oldestCommitMicros };
     },
@@ -60,4 +68,18 @@ export function probeOf({ window, pool, scopes, topics, router, flusher, isTaili
       return flusher.lockedRows;
     },
   };
+}
+
+function shown({ scopes, clock }: ProbedParts): ParkedSight[] {
+  const nowMs = clock.nowMs();
+  return [...scopes.all]
+    .sort((a, b) => WIDE_FIRST.indexOf(a.scope.kind) - WIDE_FIRST.indexOf(b.scope.kind))
+    .slice(0, SHOWN_SCOPES)
+    .map(({ scope, reason, attempts, dueAtMs }) => ({
+      kind: scope.kind,
+      topic: scope.kind === 'everything' ? null : scope.topic,
+      partition: 'partition' in scope && scope.partition >= 0 ? scope.partition : null,
+      ...{ reason, attempts },
+      dueInMs: dueAtMs === null ? null : Math.max(0, dueAtMs - nowMs),
+    }));
 }

@@ -195,7 +195,17 @@ export class Term {
           high: () => this.#high,
         })
       : null;
-    this.#probe = probeOf({ window, pool, scopes, topics, router, flusher, isTailing, high: () => this.#highest() });
+    this.#probe = probeOf({
+      clock,
+      window,
+      pool,
+      scopes,
+      topics,
+      router,
+      flusher,
+      isTailing,
+      high: () => this.#highest(),
+    });
   }
 
   /** Runs until `stop` is aborted and everything on its way is settled and flushed, or the term ends otherwise. */

@@ -1,0 +1,91 @@
+import { type Clock, pause } from '../model/clock.ts';
+import { type FaultCode, RelayError } from '../model/fault.ts';
+import { comparePositions, type Position } from '../model/position.ts';
+import type { Progress, ProgressReader } from '../model/progress.ts';
+import type { RelayStats } from '../model/stats.ts';
+
+const INTERVAL_MS = 1_000;
+/** Looking takes at most this share of the time, whatever it costs. */
+const REST_PER_LOOK = 100;
+/** Heads of the log that have not been routed: of more than this every second one is forgotten. */
+const MOST_HEADS = 512;
+
+export interface DatabaseWatchOptions {
+  readonly reader: ProgressReader;
+  readonly stats: RelayStats;
+  readonly clock: Clock;
+  /** After each look. */
+  readonly onLook: () => void;
+}
+
+/**
+ * Looks about every second what the database says. How far the tail is behind comes from that: where the log ended at
+ * a look must have been routed by now. So it is right when nothing is written, and grows when the stream has frozen.
+ */
+export class DatabaseWatch {
+  readonly #options: DatabaseWatchOptions;
+  /** Ends of the log that were not routed when they were last compared, oldest first. */
+  #heads: { readonly position: Position; readonly seenMs: number }[] = [];
+  #headsEpoch: number | null = null;
+  #intervalMs = INTERVAL_MS;
+  /** As it was at the last look that succeeded. */
+  latest: { readonly progress: Progress; readonly atMs: number } | null = null;
+  /** Why the last look did not succeed. */
+  fault: FaultCode | null = null;
+
+  constructor(options: DatabaseWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Until `signal` is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { reader, clock, onLook } = this.#options;
+    while (!signal.aborted) {
+      await this.#look();
+      if (!signal.aborted) onLook();
+      await pause(clock, this.#intervalMs, signal);
+    }
+    reader.close();
+  }
+
+  /** For how long nothing is known; null: nothing ever was. A look that is not due yet is not missed. */
+  silentMs(nowMs: number): number | null {
+    return this.latest === null ? null : Math.max(0, nowMs - this.latest.atMs - this.#intervalMs);
+  }
+
+  /** Since when something is in the log that the tail has not routed; null: nothing known is. */
+  behindSinceMs(): number | null {
+    this.#forgetRouted();
+    return this.#heads.at(0)?.seenMs ?? null;
+  }
+
+  async #look(): Promise<void> {
+    const { reader, stats, clock } = this.#options;
+    const beganMs = clock.nowMs();
+    const beganDate = Date.now();
+    try {
+      const progress = await reader.read();
+      const tookMs = clock.nowMs() - beganMs;
+      this.latest = { progress, atMs: clock.nowMs() };
+      this.fault = null;
+      stats.serverAheadMs = progress.serverMs - (beganDate + tookMs / 2);
+      this.#intervalMs = Math.max(INTERVAL_MS, tookMs * REST_PER_LOOK);
+      if (progress.head !== null) this.#heads.push({ position: progress.head, seenMs: beganMs });
+      this.#forgetRouted();
+    } catch (error) {
+      this.fault = error instanceof RelayError ? error.fault.code : 'INTERNAL';
+    }
+  }
+
+  #forgetRouted(): void {
+    const { stats } = this.#options;
+    // Another leader may read another server.
+    if (stats.term === null || stats.epoch !== this.#headsEpoch) this.#heads = this.#heads.slice(-1);
+    this.#headsEpoch = stats.epoch;
+    const { term } = stats;
+    if (term === null) return;
+    const { routed } = term;
+    this.#heads = this.#heads.filter(({ position }) => comparePositions(position, routed) > 0);
+    if (this.#heads.length > MOST_HEADS) this.#heads = this.#heads.filter((_, index) => index % 2 === 0);
+  }
+}
