@@ -22,6 +22,8 @@ afterAll(async () => {
 });
 
 describe('killed in the midst of a transaction', () => {
+  let repeated = 0;
+
   test.for([
     { case: 'A9', rows: 5_000, sent: 2_000 },
     { case: 'B1', rows: 1_000, sent: 1 },
@@ -51,7 +53,8 @@ describe('killed in the midst of a transaction', () => {
     await watch.expectSound();
     const { duplicates } = await bed.expectDelivered({ faultInjected: true });
     // The transaction is read again from its start; what the table says is published is not sent again.
-    expect(duplicates).toBeLessThanOrEqual(killedAt + earlier - marked);
+    expect(duplicates - repeated).toBeLessThanOrEqual(killedAt + earlier - marked);
+    repeated = duplicates;
     expect(await bed.saved()).not.toMatchObject({ offset: atKill?.offset });
     expect((await again.kill('SIGTERM')).code).toBe(0);
   });
