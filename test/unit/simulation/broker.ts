@@ -74,7 +74,9 @@ export class Broker {
   append(sending: Sending): Appended {
     const { topic, partition, batch, rows } = sending;
     if (!this.topics.get(topic)!.isKnown) return { refused: 'UNKNOWN_TOPIC_OR_PARTITION', disposition: 'park' };
-    const poisoned = rows.find(({ row }) => row.poison !== null && this.refusalsOf(row) < row.poison.times);
+    const poisoned = rows.find(
+      ({ row }) => row.poison !== null && !row.isMended && this.refusalsOf(row) < row.poison.times,
+    );
     if (poisoned !== undefined) {
       if (rows.length === 1) this.#refusals.set(poisoned.row, this.refusalsOf(poisoned.row) + 1);
       return { refused: poisoned.row.poison!.code, disposition: 'reject' };

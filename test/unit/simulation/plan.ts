@@ -7,6 +7,8 @@ export interface Plan {
   readonly seed: number;
   /** When the first relay starts. */
   readonly startMs: number;
+  /** What becomes of the later rows of one that has failed; those that block are mended by an operator in time. */
+  readonly onExhausted: 'release' | 'block';
   readonly sizes: Sizes;
   readonly writes: readonly Write[];
   readonly faults: readonly PlannedFault[];

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import {
   AGGREGATES,
+  type Call,
   CALLS,
   type Plan,
   type PlannedFault,
@@ -62,6 +63,10 @@ const MYSQL_CALLS = [
 
 const how = fc.constantFrom<SendFault>('refused', 'lost', 'unanswered', 'late', 'forbidden');
 
+function slow(call: Call, byMs: fc.Arbitrary<number>): fc.Arbitrary<PlannedFault> {
+  return fc.record({ kind: fc.constant('slow' as const), atMs, forMs, call: fc.constant(call), byMs });
+}
+
 const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('crash' as const), atMs, downMs: fc.nat(100) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('freeze' as const), atMs, forMs }) },
@@ -90,14 +95,13 @@ const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
       call: fc.constantFrom(...MYSQL_CALLS),
     }),
   },
+  { weight: 1, arbitrary: slow('look', fc.nat(60)) },
   {
     weight: 3,
-    arbitrary: fc.record({
-      kind: fc.constant('slow' as const),
-      ...{ atMs, forMs },
-      call: fc.constantFrom(...CALLS),
-      byMs: fc.oneof(fc.nat(100), fc.nat(1_000), fc.nat(7_000)),
-    }),
+    arbitrary: fc
+      .constantFrom(...CALLS)
+      .filter((call) => call !== 'look')
+      .chain((call) => slow(call, fc.oneof(fc.nat(100), fc.nat(1_000), fc.nat(7_000)))),
   },
 );
 
@@ -112,6 +116,7 @@ export const plans: fc.Arbitrary<Plan> = fc.record({
   delaysMs: fc.array(delayMs, { maxLength: 40 }),
   seed: fc.nat(1_000),
   startMs: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(200)),
+  onExhausted: fc.constantFrom('release' as const, 'release' as const, 'block' as const),
   sizes: fc.record({
     batchRecords: fc.integer({ min: 1, max: 4 }),
     flushRows: fc.integer({ min: 1, max: 8 }),

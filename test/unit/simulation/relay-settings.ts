@@ -19,7 +19,7 @@ const base = settingsOf(
 );
 
 /** Everything small and soon, so that little time and few rows make much happen. */
-export function settingsFor({ mode, sizes }: Plan): Settings {
+export function settingsFor({ mode, sizes, onExhausted }: Plan): Settings {
   return {
     ...base,
     relay: {
@@ -38,7 +38,7 @@ export function settingsFor({ mode, sizes }: Plan): Settings {
       maxAttempts: MAX_ATTEMPTS,
       backOffMs: 50,
       backOffCapMs: 400,
-      onExhausted: 'release',
+      onExhausted,
       deadLetterTopic: null,
     },
   };

@@ -21,6 +21,8 @@ export interface TableRow {
   claimedBy: number | null;
   attempts: number;
   lastError: string | null;
+  /** An operator has seen to it: it is not refused any more. */
+  isMended: boolean;
   /** Transactions that hold it, the application's and the relay's. */
   holders: number;
 }
@@ -37,6 +39,7 @@ export function makeRow(plan: PlannedRow, number: number, id: bigint, entry: Ent
     claimedBy: null,
     attempts: 0,
     lastError: null,
+    isMended: false,
     holders: 0,
   };
 }

@@ -1,6 +1,7 @@
 import type { ParkedEntry } from '../../../src/model/parked.ts';
 import type { Broker, Sending, SentRow } from './broker.ts';
 import type { SentBatch } from './decode-batch.ts';
+import type { Plan } from './plan.ts';
 import type { Server } from './server.ts';
 import { headerId, partitionOfRow, scopeKeyOf, type TableRow } from './table.ts';
 
@@ -33,9 +34,12 @@ export class Watch {
   #mayRepeat = false;
   #broken: Broken | null = null;
 
+  /** Nothing waits for a row that has failed. */
+  readonly #releases: boolean;
   readonly #trace: (line: () => string) => void;
 
-  constructor(server: Server, broker: Broker, trace: (line: () => string) => void) {
+  constructor(server: Server, broker: Broker, plan: Plan, trace: (line: () => string) => void) {
+    this.#releases = plan.onExhausted === 'release';
     this.#server = server;
     this.#broker = broker;
     this.#trace = trace;
@@ -83,8 +87,9 @@ export class Watch {
       if (before === 0) this.order.push(row);
       if (before > 0) {
         if (!this.#mayRepeat) this.#break(`I3 r${row.number} delivered twice without a fault`);
-      } else if (row.key !== null && !row.isDelayed) {
-        this.#inOrder(row, isSwept);
+      } else if (row.key !== null) {
+        if (row.isDelayed) this.#inOrderOfDueTimes(row);
+        else this.#inOrder(row, isSwept);
       }
     }
   }
@@ -93,9 +98,19 @@ export class Watch {
     for (const earlier of this.#server.rows) {
       if (earlier.number >= row.number) return;
       if (earlier.topic !== row.topic || earlier.key !== row.key || earlier.isDelayed) continue;
-      if (this.deliveries(earlier) > 0 || earlier.status === 'failed' || isPoisoned(earlier)) continue;
+      if (this.deliveries(earlier) > 0 || (this.#releases && isPoisoned(earlier))) continue;
       if (isSwept && row.id < earlier.id) continue;
       this.#break(`I2 r${row.number} delivered before r${earlier.number}`);
+    }
+  }
+
+  /** A delayed row that was due, and could be seen, before another was: unless that one has a lower id, it is first. */
+  #inOrderOfDueTimes(row: TableRow): void {
+    for (const other of this.#server.rows) {
+      if (!other.isDelayed || other.topic !== row.topic || other.key !== row.key || other.id >= row.id) continue;
+      if (this.deliveries(other) > 0 || isPoisoned(other)) continue;
+      if (Math.max(other.availableAtMs, other.entry.visibleAtMs) >= row.availableAtMs) continue;
+      this.#break(`I2 r${row.number} delivered before r${other.number}, which was due before it`);
     }
   }
 
@@ -154,6 +169,6 @@ function namesOf(rows: readonly SentRow[]): string {
 }
 
 /** It will fail: nothing waits for it. */
-export function isPoisoned({ poison }: TableRow): boolean {
-  return poison !== null && (poison.times >= MAX_ATTEMPTS || poison.code === 'MESSAGE_TOO_LARGE');
+export function isPoisoned({ poison, isMended }: TableRow): boolean {
+  return poison !== null && !isMended && (poison.times >= MAX_ATTEMPTS || poison.code === 'MESSAGE_TOO_LARGE');
 }

@@ -41,7 +41,7 @@ export class World {
     this.loop = new EventLoop(plan.delaysMs);
     this.server = new Server(this.loop, plan.writes);
     this.broker = new Broker({ orders: 2, payments: 1 });
-    this.watch = new Watch(this.server, this.broker, this.trace);
+    this.watch = new Watch(this.server, this.broker, plan, this.trace);
     this.leadership = new Leadership(this.server);
   }
 
