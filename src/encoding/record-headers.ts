@@ -10,6 +10,7 @@ import { varintLength, writeVarint } from './varint.ts';
 /** Names of the relay's own headers, length in front. */
 const ID = Buffer.from('\x04id', 'latin1');
 const EVENT_TYPE = Buffer.from('\x14event-type', 'latin1');
+const REPLAY = Buffer.from('\x20cdc-relay-replay', 'latin1');
 const MAX_VARINT_BYTES = 5;
 
 const binaryMembers = new BinaryMembers();
@@ -24,6 +25,7 @@ export function headersBound(row: OutboxRow): number {
     fieldBound(row.idempotencyKey) +
     EVENT_TYPE.length +
     fieldBound(row.eventType) +
+    (row.replay.form === Form.Null ? 0 : REPLAY.length + fieldBound(row.replay)) +
     // A member's punctuation makes room for its lengths, or the member itself is longer than both of them.
     (row.headers.form === Form.Json ? jsonTextBound(own) : 2 * own)
   );
@@ -35,6 +37,7 @@ export function headersLength(row: OutboxRow): number {
   const count = members === null ? 0 : members.begin(row.headers);
   let length = varintLength(count + ownHeaders(row)) + ID.length + fieldLength(row.idempotencyKey);
   if (row.eventType.form !== Form.Null) length += EVENT_TYPE.length + fieldLength(row.eventType);
+  if (row.replay.form !== Form.Null) length += REPLAY.length + fieldLength(row.replay);
   for (let i = 0; i < count; i++) {
     members!.next();
     const key = members!.keyLength();
@@ -45,8 +48,9 @@ export function headersLength(row: OutboxRow): number {
 }
 
 /**
- * Writes a record's headers: `id` (the idempotency key), `event-type` where the row has one, then the members of the
- * row's own headers; returns the offset behind them. Throws a `RelayError` (ROW_ENCODING).
+ * Writes a record's headers: `id` (the idempotency key), `event-type` where the row has one, `cdc-relay-replay` (a job's
+ * number) where it is sent again, then the members of the row's own headers; returns the offset behind them. Throws a
+ * `RelayError` (ROW_ENCODING).
  */
 export function writeHeaders(out: Buffer, at: number, row: OutboxRow, exact: boolean): number {
   const members = membersOf(row.headers);
@@ -57,6 +61,10 @@ export function writeHeaders(out: Buffer, at: number, row: OutboxRow, exact: boo
   if (row.eventType.form !== Form.Null) {
     at = writeName(out, at, EVENT_TYPE);
     at = writeField(out, at, row.eventType, exact);
+  }
+  if (row.replay.form !== Form.Null) {
+    at = writeName(out, at, REPLAY);
+    at = writeField(out, at, row.replay, exact);
   }
   for (let i = 0; i < count; i++) {
     members!.next();
@@ -71,7 +79,7 @@ export function writeHeaders(out: Buffer, at: number, row: OutboxRow, exact: boo
 /** How many headers the relay itself adds. Consumers tell duplicates by `id`: no record goes without it. */
 function ownHeaders(row: OutboxRow): number {
   if (row.idempotencyKey.form === Form.Null) throw fault('ROW_ENCODING', 'reject', 'the idempotency key is NULL');
-  return row.eventType.form === Form.Null ? 1 : 2;
+  return 1 + (row.eventType.form === Form.Null ? 0 : 1) + (row.replay.form === Form.Null ? 0 : 1);
 }
 
 function membersOf(headers: Field): HeaderMembers | null {

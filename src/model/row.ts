@@ -36,6 +36,8 @@ export interface OutboxRow {
   readonly headers: Field;
   /** BINARY(16) (`Form.Uuid`) or text as it stands; never NULL in a record. */
   readonly idempotencyKey: Field;
+  /** The job that sends the row again, as text: a header of its own. `Null` but for such rows. */
+  readonly replay: Field;
   /** `created_at` in milliseconds since the epoch; -1 when the column is absent or NULL. */
   createdAtMs: number;
   /** False: the log left columns out. Only outbox and id hold then; the row is to be read (`Store.readRows`). */
@@ -67,6 +69,7 @@ export function emptyRow(): OutboxRow {
     value: emptyField(),
     headers: emptyField(),
     idempotencyKey: emptyField(),
+    replay: emptyField(),
     createdAtMs: -1,
     isComplete: true,
   };

@@ -13,6 +13,8 @@ export interface Stated {
   /** JSON columns as binary JSON or as text: what a record holds must not depend on it. */
   readonly headersAsText: boolean;
   readonly id: Buffer | string;
+  /** The job that sends it again. */
+  readonly replay: string | null;
   readonly timestampDeltaMs: number;
 }
 
@@ -38,12 +40,13 @@ export const stated: fc.Arbitrary<Stated> = fc.record({
     fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => Buffer.from(bytes)),
     fc.string({ maxLength: 40 }),
   ),
+  replay: fc.option(fc.bigInt({ min: 1n, max: 2n ** 64n - 1n }).map(String)),
   timestampDeltaMs: fc.oneof(fc.integer({ min: -1000, max: 100_000 }), fc.maxSafeInteger()),
 });
 
 export function toRow(row: Stated): OutboxRow {
   const filled = emptyRow();
-  const { key, value, eventType, headers, headersAsText, id } = row;
+  const { key, value, eventType, headers, headersAsText, id, replay } = row;
   if (key !== null) fill(filled.key, Form.Text, key);
   if (value !== null) {
     if ('bytes' in value) fill(filled.value, Form.Text, value.bytes);
@@ -54,6 +57,7 @@ export function toRow(row: Stated): OutboxRow {
   else if (headers !== null) fill(filled.headers, Form.Json, encodeJson(headers));
   if (typeof id === 'string') fill(filled.idempotencyKey, Form.Text, Buffer.from(id));
   else fill(filled.idempotencyKey, Form.Uuid, id);
+  if (replay !== null) fill(filled.replay, Form.Text, Buffer.from(replay));
   return filled;
 }
 
@@ -73,11 +77,12 @@ export function valueOf({ value }: Stated): Buffer | null {
 export type Headers = [string, Buffer | null][];
 
 /** The record's headers as kafkajs shows them: one value or, for a repeated name, a list. */
-export function headersOf({ id, eventType, headers }: Stated): DecodedRecord['headers'] {
+export function headersOf({ id, eventType, replay, headers }: Stated): DecodedRecord['headers'] {
   const hex = typeof id === 'string' ? '' : id.toString('hex');
   const idText = typeof id === 'string' ? id : hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
   const list: Headers = [['id', Buffer.from(idText)]];
   if (eventType !== null) list.push(['event-type', Buffer.from(eventType)]);
+  if (replay !== null) list.push(['cdc-relay-replay', Buffer.from(replay)]);
   for (const [key, value] of sortedEntries(headers ?? new Map<string, Json>())) list.push([key, headerValue(value)]);
 
   const shown: Record<string, Buffer | null | (Buffer | null)[] | undefined> = {};
