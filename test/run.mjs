@@ -58,13 +58,34 @@ async function runEverything(options) {
 }
 
 /** One kind of test; what follows goes to vitest: `npm run test:unit -- proxy`. */
-async function runKind(kind, options) {
+async function runKind(kind, given) {
   if (!(await install())) return 1;
+  const options = kind === 'fault' ? randomFaults(given) : given;
+  if (options === null) return 2;
   if (kind === 'mariadb') env.CDC_RELAY_TEST_FULL = '1'; // else it is only what `npm test` has of it
   if (kind !== 'unit' && !(await step('npm run build', 'npm', ['run', '--silent', 'build']))) return 1;
   const { passed, failed } = await vitest(['--project', kind, ...options]);
   process.stdout.write(`${passed} passed, ${failed} failed\n`);
   return failed === 0 ? 0 : 1;
+}
+
+/** `--seed N --minutes M`, either or both: the random faults alone, so long and by this seed. */
+function randomFaults(options) {
+  const rest = [...options];
+  for (const [name, variable] of [
+    ['--seed', 'CDC_RELAY_TEST_SEED'],
+    ['--minutes', 'CDC_RELAY_TEST_MINUTES'],
+  ]) {
+    const at = rest.indexOf(name);
+    if (at < 0) continue;
+    const [, value] = rest.splice(at, 2);
+    if (!(Number(value) >= 0)) {
+      say(`${name} needs a number`);
+      return null;
+    }
+    env[variable] = value;
+  }
+  return rest.length === options.length ? rest : ['test/fault/random-faults.test.ts', ...rest];
 }
 
 async function runProgram(file, options) {

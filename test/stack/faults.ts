@@ -107,24 +107,47 @@ export const NETWORK: readonly FaultKind[] = (['MySQL', 'Kafka'] as const).flatM
   ];
 });
 
-/** Causes one fault after the other until the time is over. Returns how many there were of each kind. */
+export interface FaultFigures {
+  /** Of each kind. */
+  readonly counts: Record<string, number>;
+  /** From the end of a fault until everything that had been committed by then was settled. */
+  readonly longestRecovery: { ms: number; name: string };
+}
+
+/**
+ * Causes one fault after the other until the time is over. Where `recovered` says how to wait for what a fault has held
+ * up, about every second one is waited for; the others meet a relay that has not recovered yet.
+ */
 export async function causeFaults(
   stage: Stage,
   kinds: readonly FaultKind[],
-  options: { readonly untilMs: number; readonly mostPauseMs: number; readonly tell?: (name: string) => void },
-): Promise<Record<string, number>> {
+  options: {
+    readonly untilMs: number;
+    readonly mostPauseMs: number;
+    readonly tell?: (text: string) => void;
+    readonly recovered?: () => Promise<unknown>;
+  },
+): Promise<FaultFigures> {
   const { random } = stage;
+  const { untilMs, mostPauseMs, tell, recovered } = options;
   const counts: Record<string, number> = {};
+  const longestRecovery = { ms: 0, name: '' };
   const weights = kinds.reduce((sum, { weight }) => sum + weight, 0);
-  while (performance.now() < options.untilMs) {
-    await sleep(random() * options.mostPauseMs);
+  while (performance.now() < untilMs) {
+    await sleep(random() * mostPauseMs);
     let at = random() * weights;
-    const kind = kinds.find(({ weight }) => (at -= weight) < 0) ?? kinds[0];
-    options.tell?.(kind.name);
-    await kind.cause(stage);
-    counts[kind.name] = (counts[kind.name] ?? 0) + 1;
+    const { name, cause } = kinds.find(({ weight }) => (at -= weight) < 0) ?? kinds[0];
+    tell?.(name);
+    await cause(stage);
+    counts[name] = (counts[name] ?? 0) + 1;
+    if (recovered === undefined || random() < 0.5) continue;
+    const endedMs = performance.now();
+    await recovered();
+    const ms = Math.round(performance.now() - endedMs);
+    if (ms > longestRecovery.ms) Object.assign(longestRecovery, { ms, name });
+    tell?.(`recovered from ${name} after ${ms} ms`);
   }
-  return counts;
+  return { counts, longestRecovery };
 }
 
 function oneOf<T>(items: readonly T[], random: () => number): T {

@@ -35,7 +35,9 @@ export async function expectLedger(
     const written = ledger.rows.get(eventId);
     const state = stateOf.get(id)!;
     if (written === undefined) offences.push(`row ${id} (${eventId}) is no writer's`);
-    else if (written.transaction.fate === 'rolled back') offences.push(`row ${id} is there, and was rolled back`);
+    else if (!['committed', 'unknown'].includes(written.transaction.fate)) {
+      offences.push(`row ${id} is there, and was not committed (${written.transaction.fate})`);
+    }
     const wanted = written?.kind === 'poison' ? 'failed' : 'published';
     if (state['status'] !== wanted) {
       offences.push(`row ${id} is ${String(state['status'])}, not ${wanted}: ${String(state['last_error'])}`);

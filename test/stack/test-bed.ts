@@ -27,7 +27,7 @@ export interface TestBed extends AsyncDisposable {
   /** The full name of a topic of this bed. */
   readonly topic: (name: string) => string;
   /** Creates topics of this bed, replicated as the cluster's default says. */
-  createTopics(topics: Readonly<Record<string, number>>): Promise<void>;
+  createTopics(topics: Readonly<Record<string, number>>, config?: Readonly<Record<string, string>>): Promise<void>;
 }
 
 export interface TestBedOptions {
@@ -50,8 +50,11 @@ export async function testBed(options: TestBedOptions = {}): Promise<TestBed> {
   return {
     ...{ mysql, brokers, database, pool, kafka, topic },
     serverId: randomInt(1_000_000, 2 ** 31),
-    async createTopics(topics) {
-      const wanted = Object.entries(topics).map(([name, numPartitions]) => ({ topic: topic(name), numPartitions }));
+    async createTopics(topics, config = {}) {
+      const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }));
+      const wanted = Object.entries(topics).map(([name, numPartitions]) => ({
+        ...{ topic: topic(name), numPartitions, configEntries },
+      }));
       created.push(...wanted.map((each) => each.topic));
       await asAdmin(kafka, (admin) => createTopics(admin, wanted));
     },
