@@ -73,6 +73,7 @@ class Run {
     trace(() => 'the application commits a row of each aggregate');
     const rows = AGGREGATES.map((_, aggregate) => ({ aggregate, delayMs: 0, valueBytes: 10, poison: null }));
     server.commit({ afterMs: 0, kind: 'plain', idsBefore: 0, visibleAfterMs: 0, rows }, plan.writes.length);
+    this.#world.lastWrite = server.log.entries.at(-1)!;
     await this.#until('the last rows are delivered', () => {
       const swept = server.rows.slice(first).find(({ status }) => status === 'processing');
       if (swept !== undefined) throw new Broken(`${swept.topic} '${swept.key}' is parked for ever`);

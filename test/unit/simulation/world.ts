@@ -7,6 +7,7 @@ import { Leadership } from './leadership.ts';
 import { Life } from './life.ts';
 import type { Plan } from './plan.ts';
 import { settingsFor } from './relay-settings.ts';
+import type { Entry } from './server-log.ts';
 import { Server } from './server.ts';
 import { SimulatedPublisher } from './simulated-publisher.ts';
 import { SimulatedSource } from './simulated-source.ts';
@@ -34,6 +35,8 @@ export class World {
   readonly leadership: Leadership;
   readonly relays: Relay[] = [];
   readonly trace: Trace;
+  /** What is committed when all else is done. */
+  lastWrite: Entry | null = null;
 
   constructor(plan: Plan, trace: Trace = () => undefined) {
     this.plan = plan;

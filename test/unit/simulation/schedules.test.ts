@@ -1,0 +1,252 @@
+import { describe, expect, test } from 'vitest';
+import { A, atEach, C, commit, delayed, E, FLOWING_MS, refused, runSchedule } from './run-schedule.ts';
+
+/** One row in a batch, one batch at a time: what lies behind another can be seen. */
+const ONE_BY_ONE = { batchRecords: 1, flushRows: 4, sweepRows: 4, poolBuffers: 8 };
+
+describe('rows that the tail cannot give', () => {
+  test('S5: a row of a statement, then an ordinary one of its aggregate', async () => {
+    const { order, swept } = await runSchedule({
+      writes: [commit(FLOWING_MS, [A], { kind: 'undecodable' }), commit(0, [A])],
+    });
+    expect(order).toEqual([0, 1]);
+    expect(swept).toContain(0);
+  });
+
+  test('S7, M11: rows around the moment of the first start, visible only later', async () => {
+    const outcomes = await atEach({ from: 0, to: 40, step: 1 }, (afterMs) => ({
+      writes: [commit(afterMs, [A], { visibleAfterMs: 300 }), commit(1, [A]), commit(20, [A])],
+    }));
+    for (const { order } of outcomes) expect(order).toEqual([0, 1, 2]);
+  });
+
+  test('S11: a start with rows pending, more of the same aggregates coming', async () => {
+    const { order, deliveries } = await runSchedule({
+      startMs: 200,
+      sizes: { ...ONE_BY_ONE, sweepRows: 1 },
+      writes: Array.from({ length: 12 }, () => commit(25, [A])),
+    });
+    expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    expect(deliveries).toEqual(Array(12).fill(1));
+  });
+});
+
+describe('retries', () => {
+  test('S8, S9: a row that is refused for a while keeps its siblings behind it, in the batch and in the lane', async () => {
+    for (const batchRecords of [1, 2, 4]) {
+      const { order, deliveries, world } = await runSchedule({
+        sizes: { ...ONE_BY_ONE, batchRecords },
+        writes: [commit(FLOWING_MS, [refused(A, 2), A, A, E]), commit(5, [A])],
+      });
+      expect(order).toEqual([3, 0, 1, 2, 4]);
+      expect(deliveries).toEqual([1, 1, 1, 1, 1]);
+      expect(world.watch.everParked).toContain("orders 'agg-a'");
+    }
+  });
+
+  test('S10: the last rows of a pair are claimed and their send fails while more come', async () => {
+    const outcomes = await atEach({ from: 100, to: 260, step: 8 }, (atMs) => ({
+      sizes: ONE_BY_ONE,
+      writes: [commit(FLOWING_MS, [refused(A, 2), A]), ...Array.from({ length: 12 }, () => commit(13, [A]))],
+      faults: [{ kind: 'partition', atMs, forMs: 60, topic: 0, partition: 0, how: 'refused' }],
+    }));
+    for (const { order, deliveries } of outcomes) {
+      expect(order).toEqual(deliveries.map((_, number) => number));
+      expect(deliveries).toEqual(deliveries.map(() => 1));
+    }
+  });
+
+  test('S10: rows routed and not visible while their pair is handed over', async () => {
+    const outcomes = await atEach({ from: 0, to: 120, step: 10 }, (afterMs) => ({
+      writes: [commit(FLOWING_MS, [refused(A)]), commit(afterMs, [A], { visibleAfterMs: 150 }), commit(5, [A])],
+      faults: [{ kind: 'slow', atMs: FLOWING_MS, forMs: 400, call: 'barrier', byMs: 60 }],
+    }));
+    for (const { order } of outcomes) expect(order).toEqual([0, 1, 2]);
+  });
+
+  test('S10: a key that always has a row pending leaves the sweep all the same', async () => {
+    const { swept, deliveries } = await runSchedule({
+      sizes: { batchRecords: 40, flushRows: 40, sweepRows: 40, poolBuffers: 64 },
+      writes: [commit(FLOWING_MS, [refused(A)]), ...Array.from({ length: 80 }, () => commit(5, [A]))],
+    });
+    expect(deliveries).toEqual(Array(81).fill(1));
+    expect(swept).not.toContain(80);
+  });
+
+  test('S10: what has failed for good blocks its pair until somebody acts, whenever the relay dies', async () => {
+    const outcomes = await atEach({ from: 101, to: 150, step: 1 }, (atMs) => ({
+      onExhausted: 'block',
+      writes: [
+        commit(FLOWING_MS, [{ ...A, poison: { code: 'MESSAGE_TOO_LARGE', times: Infinity } }, A, C]),
+        commit(60, [A]),
+      ],
+      faults: [{ kind: 'crash', atMs, downMs: 0 }],
+    }));
+    for (const { order } of outcomes) expect(order.filter((number) => number !== 2)).toEqual([0, 1, 3]);
+  });
+});
+
+describe('deaths', () => {
+  test('S12: a claimed row of a dead leader, and one of its aggregate by the tail', async () => {
+    const outcomes = await atEach({ from: 105, to: 190, step: 5 }, (atMs) => ({
+      writes: [commit(FLOWING_MS, [A, A], { kind: 'undecodable' }), commit(100, [A])],
+      faults: [
+        { kind: 'slow', atMs: FLOWING_MS, forMs: 100, call: 'claimed rows', byMs: 60 },
+        { kind: 'crash', atMs, downMs: 0 },
+      ],
+    }));
+    for (const { order } of outcomes) expect(order).toEqual([0, 1, 2]);
+    expect(outcomes.some(({ says }) => says('claims-released'))).toBe(true);
+  });
+
+  test('M9: a pair parked inside everything is written before everything is released', async () => {
+    const outcomes = await atEach({ from: 105, to: 260, step: 3 }, (atMs) => ({
+      writes: [commit(FLOWING_MS, [refused(A, 3)], { kind: 'undecodable' }), commit(300, [A])],
+      faults: [{ kind: 'crash', atMs, downMs: 0 }],
+    }));
+    for (const { order } of outcomes) expect(order).toEqual([0, 1]);
+  });
+});
+
+describe('lanes', () => {
+  test('S20: a partition that takes nothing is parked; the others flow and the checkpoint passes', async () => {
+    const others = Array.from({ length: 20 }, () => commit(150, [C]));
+    const { order, deliveries, world } = await runSchedule({
+      writes: [commit(FLOWING_MS, [A, E]), ...others, commit(0, [A])],
+      faults: [
+        { kind: 'partition', atMs: 50, forMs: 5_000, topic: 0, partition: 0, how: 'refused' },
+        { kind: 'crash', atMs: 4_000, downMs: 0 },
+      ],
+    });
+    expect(world.watch.everParked).toContain('orders/0');
+    expect(order.slice(0, 20)).toEqual(others.map((_, index) => index + 2));
+    // The checkpoint had passed what was parked: nothing is sent again after the crash.
+    expect(deliveries).toEqual(deliveries.map(() => 1));
+  });
+
+  test('S13, M10: the topic grows while one of its partitions is parked, and its keys move', async () => {
+    const { order, world, says } = await runSchedule({
+      writes: [commit(FLOWING_MS, [E]), commit(40_000, [E]), commit(60_000, [E]), commit(10, [E])],
+      faults: [
+        { kind: 'partition', atMs: 50, forMs: 60_000, topic: 0, partition: 0, how: 'refused' },
+        { kind: 'grow', atMs: 1_000 },
+      ],
+    });
+    expect(order).toEqual([0, 1, 2, 3]);
+    expect(world.watch.everParked).toContain('orders/0');
+    expect(says('topic-grown')).toBe(true);
+  });
+
+  test('M10: the next leader finds more partitions than the parked one is of', async () => {
+    const { order, says } = await runSchedule({
+      writes: [commit(FLOWING_MS, [E]), commit(5_000, [E])],
+      faults: [
+        { kind: 'partition', atMs: 50, forMs: 7_000, topic: 0, partition: 0, how: 'refused' },
+        { kind: 'grow', atMs: 3_000 },
+        { kind: 'crash', atMs: 4_000, downMs: 0 },
+      ],
+    });
+    expect(order).toEqual([0, 1]);
+    expect(says('scope-released {"scope":"topic","topic":"orders"')).toBe(true);
+  });
+
+  test('M8: a batch that is appended and never acknowledged, its lane given up', async () => {
+    const outcomes = await atEach({ from: 0, to: 60, step: 15 }, (afterMs) => ({
+      writes: [commit(FLOWING_MS, [A]), commit(afterMs, [A]), commit(2_000, [A])],
+      faults: [{ kind: 'partition', atMs: 50, forMs: 4_000, topic: 0, partition: 0, how: 'unanswered' }],
+    }));
+    for (const { order, world } of outcomes) {
+      expect(order).toEqual([0, 1, 2]);
+      expect(world.watch.everParked).toContain('orders/0');
+    }
+  });
+});
+
+describe('the sweep', () => {
+  test('S29, S30: rows visible and not yet routed are the tail’s', async () => {
+    const outcomes = await atEach({ from: 0, to: 50, step: 5 }, (afterMs) => ({
+      writes: [commit(FLOWING_MS + afterMs, [A]), commit(3, [A]), commit(3, [A, C])],
+      faults: [{ kind: 'slow', atMs: FLOWING_MS, forMs: 600, call: 'stream', byMs: 250 }],
+    }));
+    for (const { swept, deliveries } of outcomes) {
+      expect(swept).toEqual([]);
+      expect(deliveries).toEqual([1, 1, 1, 1]);
+    }
+  });
+
+  test('S31, M7: the log cannot be read any more with rows in lanes, and then it can', async () => {
+    const outcomes = await atEach({ from: 101, to: 151, step: 2 }, (atMs) => ({
+      sizes: ONE_BY_ONE,
+      writes: [commit(FLOWING_MS, [A, A, C, A]), commit(20, [A]), commit(30, [A])],
+      faults: [
+        { kind: 'partition', atMs: 90, forMs: 200, topic: 0, partition: 0, how: 'refused' },
+        { kind: 'log', atMs, forMs: 300 },
+      ],
+    }));
+    for (const { order, deliveries } of outcomes) {
+      expect(order.filter((number) => number !== 2)).toEqual([0, 1, 3, 4, 5]);
+      expect(deliveries).toEqual([1, 1, 1, 1, 1, 1]);
+    }
+    expect(outcomes.every(({ says }) => says('sweep-only'))).toBe(true);
+  });
+
+  test('M1: the last pass of a hand-over waits in vain for the tail', async () => {
+    const outcomes = await atEach({ from: 101, to: 131, step: 3 }, (atMs) => ({
+      writes: [commit(FLOWING_MS, [A], { kind: 'undecodable' }), commit(12, [A]), commit(0, [A])],
+      faults: [{ kind: 'slow', atMs, forMs: 200, call: 'stream', byMs: 7_000 }],
+    }));
+    for (const { order } of outcomes) expect(order).toEqual([0, 1, 2]);
+  });
+
+  test('M2: a row that is routed and held while the pass has it among its candidates', async () => {
+    for (const call of ['look', 'log end', 'claim', 'barrier'] as const) {
+      const outcomes = await atEach({ from: 1, to: 121, step: 6 }, (afterMs) => ({
+        writes: [commit(FLOWING_MS, [refused(A), A]), commit(afterMs, [A]), commit(9, [A])],
+        faults: [{ kind: 'slow', atMs: FLOWING_MS, forMs: 300, call, byMs: 30 }],
+      }));
+      for (const { order, deliveries } of outcomes) {
+        expect(order).toEqual([0, 1, 2, 3]);
+        expect(deliveries).toEqual([1, 1, 1, 1]);
+      }
+    }
+  });
+
+  test('M3: rows held for one scope, and a wider one that is parked meanwhile', async () => {
+    const outcomes = await atEach({ from: 100, to: 240, step: 7 }, (atMs) => ({
+      sizes: ONE_BY_ONE,
+      writes: [commit(FLOWING_MS, [refused(A), A]), ...Array.from({ length: 8 }, () => commit(15, [A, E]))],
+      faults: [
+        { kind: 'slow', atMs: FLOWING_MS, forMs: 300, call: 'barrier', byMs: 40 },
+        { kind: 'partition', atMs, forMs: 50, topic: 0, partition: 0, how: 'forbidden' },
+      ],
+    }));
+    for (const { deliveries } of outcomes) expect(deliveries).toEqual(deliveries.map(() => 1));
+  });
+
+  test('M4: a row in a lane must be retried when a pass has claimed the next one', async () => {
+    const outcomes = await atEach({ from: 20, to: 200, step: 10 }, (forMs) => ({
+      sizes: ONE_BY_ONE,
+      writes: [commit(FLOWING_MS, [E, refused(A)]), commit(1, [A], { kind: 'undecodable' }), commit(10, [A])],
+      faults: [{ kind: 'partition', atMs: 90, forMs, topic: 0, partition: 0, how: 'refused' }],
+    }));
+    for (const { order } of outcomes) expect(order.filter((number) => number > 0)).toEqual([1, 2, 3]);
+  });
+
+  test('M5: the application holds the first of two rows', async () => {
+    const { order, swept } = await runSchedule({
+      writes: [commit(FLOWING_MS, [A], { kind: 'undecodable' }), commit(0, [A], { kind: 'undecodable' })],
+      faults: [{ kind: 'hold', atMs: FLOWING_MS + 1, forMs: 500, row: 0 }],
+    });
+    expect(order).toEqual([0, 1]);
+    expect(swept).toContain(0);
+  });
+
+  test('M6: a round that was dropped begins where it began', async () => {
+    const { order } = await runSchedule({
+      sizes: { ...ONE_BY_ONE, sweepRows: 1 },
+      writes: [commit(FLOWING_MS, [delayed(A, 1_100)]), commit(20, [delayed(A, 1_100)]), commit(1_000, [C])],
+      faults: [{ kind: 'slow', atMs: 1_100, forMs: 200, call: 'stream', byMs: 6_000 }],
+    });
+    expect(order.filter((number) => number < 2)).toEqual([0, 1]);
+  });
+});
