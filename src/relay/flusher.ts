@@ -119,6 +119,14 @@ export class Flusher {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
+  /** Resolves when all that is parked now stands in the table, or when flushing has ended for good. */
+  async scopesWritten(): Promise<void> {
+    while (!this.#stopped && this.#deps.scopes.hasChanges) {
+      this.wake();
+      await this.flushed();
+    }
+  }
+
   /** Flushes what is acknowledged, then stops for good. Rows that the application holds are left for the next start. */
   async finish(): Promise<void> {
     while (!this.#stopped && (this.#flushing || this.#hasNews)) {

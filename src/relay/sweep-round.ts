@@ -228,6 +228,8 @@ export class SweepRound {
     const { store, leader, claims, clock, abandon } = this.#deps;
     let settled = 0;
     for (const [outbox, outcome] of claims.take()) {
+      // Of a row that blocks its pair nobody must find only that it has failed.
+      if (outcome.failures.some(({ as }) => as === 'failed')) await this.#deps.flusher.scopesWritten();
       let rest: Outcome = outcome;
       while (!abandon.aborted) {
         try {

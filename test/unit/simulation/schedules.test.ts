@@ -73,17 +73,18 @@ describe('retries', () => {
     expect(swept).not.toContain(80);
   });
 
-  test('S10: what has failed for good blocks its pair until somebody acts, whenever the relay dies', async () => {
-    const outcomes = await atEach({ from: 101, to: 150, step: 1 }, (atMs) => ({
-      onExhausted: 'block',
-      writes: [
-        commit(FLOWING_MS, [{ ...A, poison: { code: 'MESSAGE_TOO_LARGE', times: Infinity } }, A, C]),
-        commit(60, [A]),
-      ],
-      faults: [{ kind: 'crash', atMs, downMs: 0 }],
-    }));
-    for (const { order } of outcomes) expect(order.filter((number) => number !== 2)).toEqual([0, 1, 3]);
-  });
+  test.each(['plain', 'undecodable'] as const)(
+    'S10: a row that has failed for good blocks its pair until somebody acts, whenever the relay dies (%s)',
+    async (kind) => {
+      const failing = { ...A, poison: { code: 'MESSAGE_TOO_LARGE', times: Infinity } } as const;
+      const outcomes = await atEach({ from: 101, to: 150, step: 1 }, (atMs) => ({
+        onExhausted: 'block',
+        writes: [commit(FLOWING_MS, [failing, A, C], { kind }), commit(60, [A])],
+        faults: [{ kind: 'crash', atMs, downMs: 0 }],
+      }));
+      for (const { order } of outcomes) expect(order.filter((number) => number !== 2)).toEqual([0, 1, 3]);
+    },
+  );
 });
 
 describe('deaths', () => {
