@@ -11,6 +11,8 @@ import { type Letter, letterHeaders, omitted, sealLetter, type Version, versions
 
 /** A letter that is not in its topic by then is given up: its row stays pending and comes again. */
 const PATIENCE_MS = 5_000;
+/** That the topic cannot be used is believed for so long: the rows behind in the lane wait while it is asked for. */
+const UNUSABLE_MS = 2_000;
 const BACK_OFF = { baseMs: 50, capMs: 1_000 };
 const LEADERSHIP_POLL_MS = 20;
 const SEQUENCES = 2 ** 31;
@@ -58,6 +60,7 @@ interface Sending {
 export class DeadLetters {
   readonly #deps: DeadLettersDeps;
   readonly #lanes = new Map<number, Lane>();
+  #unusable: { readonly fault: Fault; readonly untilMs: number } | null = null;
 
   constructor(deps: DeadLettersDeps) {
     this.#deps = deps;
@@ -82,12 +85,16 @@ export class DeadLetters {
 
   async #send(parts: RecordParts, isWhole: boolean, letter: Letter): Promise<Fault | null> {
     const { publisher, clock, topic, outboxes } = this.#deps;
+    if (this.#unusable !== null && clock.nowMs() < this.#unusable.untilMs) return this.#unusable.fault;
     const failedMs = Date.now();
     const versions = versionsOf(parts, isWhole, letterHeaders(letter, outboxes[letter.outbox], failedMs));
     const sending: Sending = { letter, versions, failedMs, untilMs: clock.nowMs() + PATIENCE_MS };
     try {
       const state = await this.#within(sending, publisher.topic(topic));
-      if (state.as === 'unusable') return state.fault;
+      if (state.as === 'unusable') {
+        this.#unusable = { fault: state.fault, untilMs: clock.nowMs() + UNUSABLE_MS };
+        return state.fault;
+      }
       const by = parts.key ?? Buffer.from(String(letter.id));
       const lane = this.#lane(partitionOf(by, 0, by.length, state.partitions));
       // One at a time, each within its own time: the ones before were begun before, and end before.
