@@ -1,8 +1,7 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
-import { z } from 'zod';
 import { type RelayCommand, runCommandLine } from './commands/command.ts';
 import { FILTER_OPTIONS } from './commands/failed-filter.ts';
+import { version } from './commands/version.ts';
 
 const ACT_OPTIONS = [
   ['--all', 'all failed rows, or all that the other options name'],
@@ -86,6 +85,21 @@ const COMMANDS: readonly RelayCommand[] = [
     load: async () => (await import('./commands/purge.ts')).purge,
   },
   {
+    name: 'verify',
+    summary: 'Compare what the tables call published with what the topics hold',
+    options: [
+      ['--outbox <table>', 'only this outbox'],
+      ['--topic <name>', 'only rows for this topic'],
+      ['--from-id <id>', 'rows from this primary key on'],
+      ['--to-id <id>', 'rows up to this primary key'],
+      ['--since <time>', 'published since: 2h, 7d, 2026-11-29T22:00Z'],
+      ['--until <time>', 'published until (default: now)'],
+      ['--json', 'print JSON; the shape is verifySchema, version 1'],
+    ],
+    examples: ['cdc-relay verify', 'cdc-relay verify --since 2h --json', 'cdc-relay verify --from-id 1 --to-id 50000'],
+    load: async () => (await import('./commands/verify.ts')).verify,
+  },
+  {
     name: 'config',
     summary: 'Print the configuration that holds, without its secrets',
     options: [
@@ -96,10 +110,6 @@ const COMMANDS: readonly RelayCommand[] = [
     load: async () => (await import('./commands/config.ts')).config,
   },
 ];
-
-const { version } = z
-  .object({ version: z.string() })
-  .parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')));
 
 // A reader that has seen enough (`| head`) is no fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));

@@ -11,6 +11,7 @@ import { Retention } from '../retention/retention.ts';
 import { MysqlStore } from '../store/mysql-store.ts';
 import type { CommandBody } from './command.ts';
 import { ExitCode } from './exit-codes.ts';
+import { type LimitsPlace, observe } from './observation.ts';
 import { problemOf } from './problem.ts';
 
 const CLOSE_WITHIN_MS = 1_000;
@@ -40,9 +41,12 @@ async function runUntilStopped(settings: Settings, log: Log): Promise<Fault | nu
     maxTransactionBytes: settings.relay.maxTransactionBytes,
     log,
   });
-  const duties: MakeDuty[] = [Retention, PendingLimits].map((Class) => (leader, { serverUuid }) => {
-    return new Class({ settings, leader, serverUuid, clock: systemClock, log });
-  });
+  const limits: LimitsPlace = { current: null };
+  const duties: MakeDuty[] = [
+    (leader, { serverUuid }) => new Retention({ settings, leader, serverUuid, clock: systemClock, log }),
+    (leader, { serverUuid }) =>
+      (limits.current = new PendingLimits({ settings, leader, serverUuid, clock: systemClock, log })),
+  ];
   const endAtOnce = (why: string): never => {
     log.error('stopped-hard', { why, effect: 'rows sent and not flushed are sent again at the next start' });
     // The promise of a second signal: nothing may hold the process.
@@ -60,9 +64,12 @@ async function runUntilStopped(settings: Settings, log: Log): Promise<Fault | nu
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
   log.info('relay-started', { name: settings.relay.name, pid: process.pid });
+  const observed = await observe({ settings, log, store, publisher, source, limits });
   try {
-    return await runRelay({ settings, source, publisher, store, clock: systemClock, log, duties }, stop.signal);
+    const { stats, store, publisher } = observed;
+    return await runRelay({ settings, source, publisher, store, clock: systemClock, log, duties, stats }, stop.signal);
   } finally {
+    await observed.stop();
     await publisher.close(CLOSE_WITHIN_MS);
     await store.close();
     process.off('SIGTERM', onSignal);

@@ -42,7 +42,7 @@ export class DatabaseWatch {
     const { reader, clock, onLook } = this.#options;
     while (!signal.aborted) {
       await this.#look();
-      if (!signal.aborted) onLook();
+      onLook();
       await pause(clock, this.#intervalMs, signal);
     }
     reader.close();
