@@ -135,6 +135,7 @@ export class Sweeper {
     const isServed = !serving.isOver && !swept.isShort;
     parking.end(serving);
     if (!isServed || !isTailing()) {
+      if (isServed) for (const id of serving.scopes) this.#releaseInner(id);
       this.#putOff(serving.scopes, swept.settled);
       return swept.settled > 0;
     }
@@ -166,6 +167,13 @@ export class Sweeper {
     }
   }
 
+  /** Everything of it is delivered, and the wider one stays. */
+  #releaseInner(id: ScopeId): void {
+    const { scopes, parking } = this.#deps;
+    const parked = scopes.get(id);
+    if (parked !== undefined && scopes.wider(parked) !== undefined) parking.release(id);
+  }
+
   /** Scopes that were served in vain wait for their next try; `everything` soon. */
   #putOff(ids: Iterable<ScopeId>, settled: number): void {
     const { scopes, clock } = this.#deps;
@@ -177,15 +185,20 @@ export class Sweeper {
     const { scopes, clock, parking, isTailing } = this.#deps;
     const nowMs = clock.nowMs();
     const isRound = !isTailing() && nowMs >= this.#nextRoundMs;
-    const due: Parked[] = [];
+    const isDue = ({ dueAtMs, scope }: Parked): boolean =>
+      (isRound && scope.kind === 'everything') || (dueAtMs !== null && dueAtMs <= nowMs);
+    const due = new Set<Parked>();
     for (const parked of [...scopes.all]) {
-      const isDue = parked.dueAtMs === null ? await this.#isUnblocked(parked) : parked.dueAtMs <= nowMs || isRound;
-      if (!isDue) continue;
-      // Inside a wider one that waits it was only a back-off.
-      if (scopes.wider(parked) !== undefined) parking.release(parked.id);
-      else if (due.length < MOST_SCOPES && (await this.#hasTopic(parked, signal))) due.push(parked);
+      if (!isDue(parked) && !(parked.dueAtMs === null && (await this.#isUnblocked(parked)))) continue;
+      const wider = scopes.wider(parked);
+      // Inside a wider one that waits it was only a back-off; with one that is served too, it keeps count of its tries.
+      if (wider !== undefined && !isDue(wider)) parking.release(parked.id);
+      else if (isRoom(due, parked) && (await this.#hasTopic(parked, signal))) due.add(parked);
     }
-    return due.filter((parked) => scopes.get(parked.id) === parked && scopes.wider(parked) === undefined);
+    return [...due].filter((parked) => {
+      const wider = scopes.wider(parked);
+      return scopes.get(parked.id) === parked && (wider === undefined || due.has(wider));
+    });
   }
 
   /** What waits for somebody to act on its row: it is not `failed` any more. */
@@ -235,4 +248,8 @@ export class Sweeper {
     }
     return settled;
   }
+}
+
+function isRoom(due: ReadonlySet<Parked>, { scope }: Parked): boolean {
+  return due.size < MOST_SCOPES || scope.kind === 'everything';
 }
