@@ -100,10 +100,9 @@ export class PublishedRows {
        WHERE ${await this.#isIn(session, ids)} AND ${this.#isOld(before)} FOR UPDATE SKIP LOCKED`,
     );
     if (rows.length === 0) return 0;
-    const ours = await this.#isIn(
-      session,
-      rows.map((row) => idOf(row['id'], none)),
-    );
+    const locked = rows.map((row) => idOf(row['id'], none));
+    // Nothing but the key in the condition would let the server scan the table where its statistics are of a small one.
+    const ours = `${await this.#isIn(session, locked)} AND ${this.#status} = 'published'`;
     const archive = this.#outbox.retention?.archive ?? null;
     if (archive !== null) {
       const columns = (this.#archived ??= await archivedColumns(session, this.#outbox, archive));
