@@ -97,3 +97,53 @@ export async function setTopic(bed: RelayBed, name: string, config: Readonly<Rec
 export const REFUSED = { created_at: 'UTC_TIMESTAMP(6) + INTERVAL 3 HOUR' };
 /** Of a topic: it takes such rows too. */
 export const LENIENT = { 'message.timestamp.after.max.ms': String(2 ** 40) };
+
+/** A MySQL user of the relay's own, which may do what is granted and is gone with the block. */
+export class RelayUser implements AsyncDisposable {
+  readonly name: string;
+  readonly #bed: RelayBed;
+
+  private constructor(bed: RelayBed) {
+    this.name = `${bed.servers.database}_relay`;
+    this.#bed = bed;
+  }
+
+  static async create(bed: RelayBed, mayReadBinlog: boolean): Promise<RelayUser> {
+    const user = new RelayUser(bed);
+    await bed.sql(`CREATE USER ${user.name} IDENTIFIED BY 'relay-password'`);
+    await bed.sql(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${bed.servers.database}.* TO ${user.name}`);
+    if (mayReadBinlog) await user.mayReadBinlog(true);
+    return user;
+  }
+
+  /** For the configuration. */
+  get mysql(): Readonly<Record<string, unknown>> {
+    return { user: this.name, password: 'relay-password' };
+  }
+
+  /** For connections made from now on; a running dump is ended. */
+  async mayReadBinlog(may: boolean): Promise<void> {
+    const grants = 'REPLICATION SLAVE, REPLICATION CLIENT ON *.*';
+    await this.#bed.sql(may ? `GRANT ${grants} TO ${this.name}` : `REVOKE ${grants} FROM ${this.name}`);
+    const running = await this.#bed.sql(
+      'SELECT ID FROM information_schema.PROCESSLIST WHERE USER = ? AND COMMAND = ?',
+      [this.name, 'Binlog Dump'],
+    );
+    for (const { ID: id } of running) await this.#bed.sql(`KILL ${String(id)}`);
+  }
+
+  /** Statements of this kind that the user has run so far. */
+  async statements(kind: string): Promise<number> {
+    const [row] = await this.#bed.sql(
+      `SELECT COUNT_STAR AS n FROM performance_schema.events_statements_summary_by_user_by_event_name
+       WHERE USER = ? AND EVENT_NAME = ?`,
+      [this.name, `statement/sql/${kind}`],
+    );
+    return Number(row['n']);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const relay of this.#bed.relays) await relay[Symbol.asyncDispose]();
+    await this.#bed.sql(`DROP USER ${this.name}`);
+  }
+}
