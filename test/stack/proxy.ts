@@ -29,6 +29,9 @@ export class Proxy implements AsyncDisposable {
   readonly #links = new Set<Link>();
   readonly #frozen: Record<Direction, Gate> = { up: new Gate(), down: new Gate() };
   readonly #cutIn: Record<Direction, number> = { up: Infinity, down: Infinity };
+  /** Which connections `freezeSome` freezes: those whose client has sent a chunk for which this says so. */
+  marks: (chunk: Buffer) => boolean = () => false;
+  readonly #someFrozen = new Gate();
 
   private constructor(target: Target, listener: Server) {
     this.target = target;
@@ -59,7 +62,13 @@ export class Proxy implements AsyncDisposable {
     for (const each of DIRECTIONS) if (direction === undefined || direction === each) this.#frozen[each].close();
   }
 
+  /** The same for those connections alone that `marks` knows. */
+  freezeSome(): void {
+    this.#someFrozen.close();
+  }
+
   thaw(): void {
+    this.#someFrozen.open();
     for (const each of DIRECTIONS) this.#frozen[each].open();
   }
 
@@ -92,7 +101,9 @@ export class Proxy implements AsyncDisposable {
   async #pump(direction: Direction, from: Socket, to: Socket, link: Link): Promise<void> {
     try {
       for await (const chunk of from as AsyncIterable<Buffer>) {
+        if (direction === 'up' && this.marks(chunk)) link.isMarked = true;
         await this.#pace(direction, chunk.length);
+        if (link.isMarked) await this.#someFrozen.passed();
         const left = this.#cutIn[direction];
         if (chunk.length < left) {
           this.#cutIn[direction] = left - chunk.length;
@@ -120,6 +131,7 @@ export class Proxy implements AsyncDisposable {
 /** One proxied connection: two sockets that end together. */
 class Link {
   readonly ended: Promise<unknown>;
+  isMarked = false;
   readonly #client: Socket;
   readonly #server: Socket;
   readonly #aborter = new AbortController();

@@ -139,3 +139,30 @@ test('one that stands by is ready, and says so; it has no lag', async () => {
   expect(metrics.get('cdc_relay_leader')).toBe(0);
   expect(metrics.has('cdc_relay_lag_seconds')).toBe(false);
 });
+
+test('more rows wait than outboxes[].limits has: not ready, though all else flows; ready again when they are gone', async () => {
+  const outboxes = [{ table: 'outbox', retire: 'mark', limits: { pendingRows: 20 } }] as const;
+  await using bed = await RelayBed.open({ outboxes });
+  const port = await freePort();
+  const relay = new Relayed(port);
+  await bed.start({ http: { port } });
+  await until(() => relay.isReady(), { withinMs: 10_000, what: 'a relay that is ready' });
+  await insertRows(bed.servers.pool, { topic: bed.servers.topic('missing'), count: 40 });
+  await until(async () => (await relay.ready())?.reasons.includes('PENDING_ROWS'), { withinMs: 30_000, what: 'a no' });
+  await insertRows(bed.servers.pool, { topic: bed.servers.topic('orders'), count: 10 });
+  await bed.retired('outbox', { where: `topic = '${bed.servers.topic('orders')}'` });
+  expect(await relay.ready()).toEqual({ ready: false, state: 'FLOWING', reasons: ['PENDING_ROWS'] });
+  expect((await relay.ask('/readyz')).code).toBe(503);
+  const outbox = `${bed.servers.database}.outbox`;
+  const metrics = await relay.metrics();
+  expect(metrics.get(`cdc_relay_pending_limit_passed{outbox="${outbox}",limit="rows"}`)).toBe(1);
+  expect(metrics.get('cdc_relay_parked_scopes{kind="topic"}')).toBe(1);
+  expect(metrics.get('cdc_relay_ready')).toBe(0);
+  expect((await relay.status()).term?.scopes).toMatchObject([{ kind: 'topic', topic: bed.servers.topic('missing') }]);
+  await bed.servers.createTopics({ missing: 1 });
+  await bed.retired('outbox', { withinMs: 40_000 });
+  await until(() => relay.isReady(), { withinMs: 10_000, what: 'a relay that is ready again' });
+  expect(
+    await relay.metric(`cdc_relay_swept_rows_total{outbox="${outbox}",cause="KAFKA_UNKNOWN_TOPIC_OR_PARTITION"}`),
+  ).toBe(40);
+});
