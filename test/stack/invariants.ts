@@ -24,11 +24,17 @@ export interface Audit {
   readonly offences: readonly string[];
 }
 
+/** Looks at the first deliveries of one topic and aggregate, one after the other. */
+export interface LaneOrder {
+  /** A row that is out already and should have come after this one; null: none. */
+  passed(row: ExpectedRow): ExpectedRow | null;
+}
+
 export interface AuditOptions {
   /** Header ids of the committed rows in commit order; default: the order of `rows`. */
   readonly commitOrder?: readonly string[];
-  /** Instead: true when the first of two rows of one aggregate must be out before the second. */
-  readonly mustPrecede?: (first: ExpectedRow, second: ExpectedRow) => boolean;
+  /** Instead: another order, made for each aggregate. */
+  readonly laneOrder?: () => LaneOrder;
   /** Duplicates are allowed then. */
   readonly faultInjected?: boolean;
 }
@@ -60,8 +66,9 @@ export function audit(rows: readonly ExpectedRow[], records: readonly ReadRecord
   const offences = new Offences();
   const expected = new Map(rows.map((row) => [row.eventId, row]));
   const position = new Map((options.commitOrder ?? [...expected.keys()]).map((eventId, at) => [eventId, at]));
+  const newOrder = options.laneOrder ?? (() => new CommitOrder(position));
   const seen = new Set<string>();
-  const lanes = new Map<string, LaneSeen>();
+  const lanes = new Map<string, { readonly partition: number; readonly order: LaneOrder }>();
   for (const record of records) {
     const eventId = String(record.headers['id']);
     const row = expected.get(eventId);
@@ -77,7 +84,7 @@ export function audit(rows: readonly ExpectedRow[], records: readonly ReadRecord
     }
     seen.add(eventId);
     const name = `${record.topic}\0${row.key.toString('latin1')}`;
-    const lane = lanes.get(name) ?? { partition: record.partition, rows: [], last: null };
+    const lane = lanes.get(name) ?? { partition: record.partition, order: newOrder() };
     lanes.set(name, lane);
     if (lane.partition !== record.partition) {
       offences.add(
@@ -86,7 +93,7 @@ export function audit(rows: readonly ExpectedRow[], records: readonly ReadRecord
       );
       continue;
     }
-    const passedBy = options.mustPrecede === undefined ? passed(lane, row, position) : passedOf(lane, row, options);
+    const passedBy = lane.order.passed(row);
     if (passedBy !== null) {
       offences.add('reordered', () => `${place(record)}: row ${row.id} after row ${passedBy.id} of ${String(row.key)}`);
     }
@@ -99,27 +106,22 @@ export function audit(rows: readonly ExpectedRow[], records: readonly ReadRecord
   return { figures, offences: offences.texts };
 }
 
-interface LaneSeen {
-  readonly partition: number;
-  /** First deliveries so far, where all of them are looked at. */
-  readonly rows: ExpectedRow[];
-  /** The furthest in commit order. */
-  last: { readonly row: ExpectedRow; readonly at: number } | null;
-}
+/** That of the commits. */
+class CommitOrder implements LaneOrder {
+  readonly #position: ReadonlyMap<string, number>;
+  #last: { readonly row: ExpectedRow; readonly at: number } | null = null;
 
-/** The later row that is out already; null: none is. */
-function passed(lane: LaneSeen, row: ExpectedRow, position: ReadonlyMap<string, number>): ExpectedRow | null {
-  const at = position.get(row.eventId);
-  if (at === undefined) throw new Error(`the commit order does not know row ${row.id} (${row.eventId})`);
-  if (lane.last !== null && at < lane.last.at) return lane.last.row;
-  lane.last = { row, at };
-  return null;
-}
+  constructor(position: ReadonlyMap<string, number>) {
+    this.#position = position;
+  }
 
-function passedOf(lane: LaneSeen, row: ExpectedRow, { mustPrecede }: AuditOptions): ExpectedRow | null {
-  const later = lane.rows.find((each) => mustPrecede!(row, each)) ?? null;
-  lane.rows.push(row);
-  return later;
+  passed(row: ExpectedRow): ExpectedRow | null {
+    const at = this.#position.get(row.eventId);
+    if (at === undefined) throw new Error(`the commit order does not know row ${row.id} (${row.eventId})`);
+    if (this.#last !== null && at < this.#last.at) return this.#last.row;
+    this.#last = { row, at };
+    return null;
+  }
 }
 
 /** What is not the row's in the record; null when everything is. Never the content itself: it may be large. */

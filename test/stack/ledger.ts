@@ -1,3 +1,6 @@
+import type { ExpectedRow } from './expected-rows.ts';
+import type { LaneOrder } from './invariants.ts';
+
 /** What a transaction of a writer has come to. Times are `performance.now()`. */
 export interface WrittenTransaction {
   /** Before its COMMIT was sent. */
@@ -38,15 +41,12 @@ export class Ledger {
   }
 
   /**
-   * True when the first of two rows of one aggregate must be delivered first: it is in front in the order of the
-   * commits and in that of the ids. Rows that have waited go by id, all others by commit; where the two orders differ
+   * The order of one aggregate: a row must be out before another when it is in front of it in the order of the commits
+   * and in that of the ids. Rows that have waited go by id, all others by commit; where the two orders differ
    * (transactions of several writers about one aggregate), either is right. A delayed row comes when it is due.
    */
-  mustPrecede(first: { eventId: string; id: string }, second: { eventId: string; id: string }): boolean {
-    const [a, b] = [this.rows.get(first.eventId), this.rows.get(second.eventId)];
-    if (a === undefined || b === undefined || a.kind === 'delayed' || b.kind === 'delayed') return false;
-    if (BigInt(first.id) >= BigInt(second.id)) return false;
-    return a.transaction === b.transaction || a.transaction.committedMs <= b.transaction.committingMs;
+  laneOrder(): LaneOrder {
+    return new LedgerOrder(this);
   }
 
   count(): Readonly<Record<RowKind | 'rolledBack' | 'unknown', number>> {
@@ -57,5 +57,41 @@ export class Ledger {
       else counts.rolledBack++;
     }
     return counts;
+  }
+}
+
+interface Seen {
+  readonly row: ExpectedRow;
+  readonly id: bigint;
+  readonly transaction: WrittenTransaction;
+}
+
+class LedgerOrder implements LaneOrder {
+  readonly #ledger: Ledger;
+  /** Rows that are out; not those that another one is behind in both orders: whatever passes them passes that one. */
+  #furthest: Seen[] = [];
+  /** Of each transaction, the row with the highest id that is out. */
+  readonly #last = new Map<WrittenTransaction, Seen>();
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger;
+  }
+
+  passed(row: ExpectedRow): ExpectedRow | null {
+    const written = this.#ledger.rows.get(row.eventId);
+    if (written === undefined || written.kind === 'delayed') return null;
+    const { transaction } = written;
+    const { committedMs } = transaction;
+    const seen = { row, id: BigInt(row.id), transaction };
+    const sibling = this.#last.get(transaction);
+    if (sibling !== undefined && sibling.id > seen.id) return sibling.row;
+    this.#last.set(transaction, seen);
+    const later = this.#furthest.find((each) => each.id > seen.id && each.transaction.committingMs >= committedMs);
+    const isBehind = (a: Seen, b: Seen): boolean =>
+      a.id >= b.id && a.transaction.committingMs >= b.transaction.committingMs;
+    if (!this.#furthest.some((each) => isBehind(each, seen))) {
+      this.#furthest = [...this.#furthest.filter((each) => !isBehind(seen, each)), seen];
+    }
+    return later?.row ?? null;
   }
 }

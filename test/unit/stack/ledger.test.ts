@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { ExpectedRow } from '../../stack/expected-rows.ts';
 import { Ledger, type RowKind, type WrittenTransaction } from '../../stack/ledger.ts';
 
 function transaction(committingMs: number, committedMs: number): WrittenTransaction {
@@ -11,36 +12,55 @@ function ledger(...rows: [eventId: string, kind: RowKind, transaction: WrittenTr
   return made;
 }
 
-const row = (id: number, eventId: string) => ({ id: String(id), eventId });
+const row = (id: number, eventId: string): ExpectedRow => ({
+  ...{ id: String(id), eventId, topic: 't', key: Buffer.from('a'), value: null, timestampMs: null, headers: [] },
+});
+
+/** Event ids of the rows that have been passed, of rows delivered in this order. */
+function passed(ledger: Ledger, ...rows: [id: number, eventId: string][]): string[] {
+  const order = ledger.laneOrder();
+  return rows.filter(([id, eventId]) => order.passed(row(id, eventId)) !== null).map(([, eventId]) => eventId);
+}
 
 test('a row must be first when commits and ids both say so', () => {
   const both = ledger(['a', 'plain', transaction(1, 2)], ['b', 'plain', transaction(2, 3)]);
-  expect(both.mustPrecede(row(9, 'a'), row(10, 'b'))).toBe(true);
-  expect(both.mustPrecede(row(10, 'b'), row(9, 'a'))).toBe(false);
-  expect(both.mustPrecede(row(10, 'a'), row(9, 'b'))).toBe(false);
+  expect(passed(both, [10, 'b'], [9, 'a'])).toEqual(['a']);
+  expect(passed(both, [9, 'a'], [10, 'b'])).toEqual([]);
+  expect(passed(both, [9, 'b'], [10, 'a'])).toEqual([]);
+  expect(passed(both, [10, 'a'], [9, 'b'])).toEqual([]);
+});
+
+test('a row is passed by any of those before it, not only by the last', () => {
+  const three = ledger(
+    ['a', 'plain', transaction(1, 2)],
+    ['b', 'plain', transaction(3, 4)],
+    ['c', 'plain', transaction(0, 9)],
+  );
+  expect(passed(three, [2, 'b'], [3, 'c'], [1, 'a'])).toEqual(['a']);
 });
 
 test('nothing is known of commits that overlap, or whose answer never came', () => {
   const overlapping = ledger(['a', 'plain', transaction(1, 5)], ['b', 'plain', transaction(4, 6)]);
-  expect(overlapping.mustPrecede(row(1, 'a'), row(2, 'b'))).toBe(false);
+  expect(passed(overlapping, [2, 'b'], [1, 'a'])).toEqual([]);
   const unanswered = ledger(['a', 'plain', transaction(1, Infinity)], ['b', 'plain', transaction(4, 6)]);
-  expect(unanswered.mustPrecede(row(1, 'a'), row(2, 'b'))).toBe(false);
+  expect(passed(unanswered, [2, 'b'], [1, 'a'])).toEqual([]);
 });
 
 test('rows of one transaction go by id', () => {
   const one = transaction(1, Infinity);
-  expect(ledger(['a', 'plain', one], ['b', 'plain', one]).mustPrecede(row(1, 'a'), row(2, 'b'))).toBe(true);
+  const some = ledger(['a', 'plain', one], ['b', 'plain', one], ['c', 'plain', transaction(8, 9)]);
+  expect(passed(some, [2, 'b'], [3, 'c'], [1, 'a'])).toEqual(['a']);
 });
 
 test('a delayed row passes and is passed', () => {
   const some = ledger(
     ['a', 'plain', transaction(1, 2)],
     ['b', 'delayed', transaction(3, 4)],
-    [...(['c', 'plain', transaction(5, 6)] as const)],
+    ['c', 'plain', transaction(5, 6)],
   );
-  expect(some.mustPrecede(row(1, 'a'), row(2, 'b'))).toBe(false);
-  expect(some.mustPrecede(row(2, 'b'), row(3, 'c'))).toBe(false);
-  expect(some.mustPrecede(row(1, 'a'), row(3, 'c'))).toBe(true);
+  expect(passed(some, [3, 'c'], [2, 'b'])).toEqual([]);
+  expect(passed(some, [2, 'b'], [1, 'a'])).toEqual([]);
+  expect(passed(some, [3, 'c'], [2, 'b'], [1, 'a'])).toEqual(['a']);
 });
 
 test('a commit that fails leaves the fate of its transaction unknown', async () => {
