@@ -12,6 +12,8 @@ const layers = {
   store: ['model', 'encoding', 'mysql'],
   retention: ['model', 'store'],
   limits: ['model', 'store'],
+  verify: ['model', 'encoding', 'kafka', 'store'],
+  adopt: ['model', 'encoding', 'config', 'kafka', 'binlog', 'store'],
   relay: ['model', 'encoding', 'delivery'],
   observability: ['model'],
   http: ['model', 'observability'],

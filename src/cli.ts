@@ -85,6 +85,21 @@ const COMMANDS: readonly RelayCommand[] = [
     load: async () => (await import('./commands/purge.ts')).purge,
   },
   {
+    name: 'verify',
+    summary: 'Compare what the tables call published with what the topics hold',
+    options: [
+      ['--outbox <table>', 'only this outbox'],
+      ['--topic <name>', 'only rows for this topic'],
+      ['--from-id <id>', 'rows from this primary key on'],
+      ['--to-id <id>', 'rows up to this primary key'],
+      ['--since <time>', 'published since: 2h, 7d, 2026-11-29T22:00Z'],
+      ['--until <time>', 'published until (default: now)'],
+      ['--json', 'print JSON; the shape is verifySchema, version 1'],
+    ],
+    examples: ['cdc-relay verify', 'cdc-relay verify --since 2h --json', 'cdc-relay verify --from-id 1 --to-id 50000'],
+    load: async () => (await import('./commands/verify.ts')).verify,
+  },
+  {
     name: 'config',
     summary: 'Print the configuration that holds, without its secrets',
     options: [

@@ -59,6 +59,7 @@ export interface Encoder {
   readonly buffer: Buffer;
   writeArray(values: readonly string[]): Encoder;
   writeBoolean(value: boolean): Encoder;
+  writeBuffer(value: Buffer): Encoder;
 }
 
 export interface Request {
@@ -127,7 +128,12 @@ interface Credentials {
 type BrokerClass = new (options: object) => Broker;
 type ConnectionPoolClass = new (options: object) => object;
 type EncoderClass = new (initialSize?: number) => Encoder;
-type ApiKeys = Readonly<Record<'Produce' | 'Metadata' | 'InitProducerId' | 'CreateTopics' | 'DescribeConfigs', number>>;
+type ApiKeys = Readonly<
+  Record<
+    'Produce' | 'Fetch' | 'ListOffsets' | 'Metadata' | 'InitProducerId' | 'CreateTopics' | 'DescribeConfigs',
+    number
+  >
+>;
 type LogCreator = (level: number) => (entry: LogEntry) => void;
 
 const BrokerClass = require('kafkajs/src/broker') as BrokerClass;

@@ -1,0 +1,95 @@
+import { readRecordSet } from '../encoding/record-set.ts';
+import type { TopicReader } from '../kafka/topic-reader.ts';
+import type { Buckets } from './buckets.ts';
+import { AT, Flag, RECORD_BYTES, writeContent } from './entries.ts';
+import { contentOf } from './row-content.ts';
+import type { RowTopic } from './topic-list.ts';
+
+/** Clocks of applications and brokers differ, and a row's time is that of its statement, not of its commit. */
+const MARGIN_MS = 60_000;
+/** Answers without a whole batch, before what is left of a partition is believed to be gone. */
+const EMPTY_ANSWERS = 3;
+
+export interface GatherRecordsOptions {
+  readonly reader: TopicReader;
+  readonly topics: readonly RowTopic[];
+  readonly into: Buckets;
+  readonly progress: (done: number, records: number) => void;
+}
+
+export interface GatheredRecords {
+  readonly records: number;
+  /** By topic, by partition: rows created before may be gone by retention. */
+  readonly expiredBeforeMs: readonly (readonly number[])[];
+}
+
+/** What is to be read of one partition. */
+interface Stretch {
+  readonly topic: RowTopic;
+  readonly partition: number;
+  readonly from: number;
+  readonly to: number;
+  /** It begins with the first record that is left, and there have been others. */
+  isCut: boolean;
+}
+
+/**
+ * Entries of the records of these topics, from about the oldest row on to the ends of this moment: whatever was
+ * published before has its record before them.
+ */
+export async function gatherRecords(options: GatherRecordsOptions): Promise<GatheredRecords> {
+  const { reader, topics, into, progress } = options;
+  const stretches: Stretch[] = [];
+  for (const topic of topics) {
+    for (let partition = 0; partition < topic.partitions; partition++) {
+      stretches.push(await stretchOf(reader, topic, partition));
+    }
+  }
+  const total = stretches.reduce((sum, { from, to }) => sum + to - from, 0);
+  const expiredBeforeMs = topics.map(({ partitions }) => Array<number>(partitions).fill(-Infinity));
+  const entry = Buffer.alloc(RECORD_BYTES);
+  let records = 0;
+  let before = 0;
+  for (const stretch of stretches) {
+    const { topic, partition, from, to } = stretch;
+    let firstMs = Infinity;
+    let empty = 0;
+    for (let offset = from; offset < to;) {
+      const set = await reader.fetch(topic.name, partition, offset);
+      if (set === null) {
+        stretch.isCut = true;
+        offset = Math.max(offset + 1, await reader.firstOffset(topic.name, partition));
+        firstMs = Infinity;
+        continue;
+      }
+      const next = readRecordSet(set, offset, (record) => {
+        if (record.offset >= to) return;
+        if (firstMs === Infinity) firstMs = record.timestampMs;
+        const relayed = contentOf(record, topic.index);
+        if (relayed === null) return;
+        records++;
+        writeContent(entry, relayed.content);
+        entry[AT.flags] = relayed.replayed ? Flag.Replayed : 0;
+        entry.writeUInt32BE(partition, AT.partition);
+        entry.writeDoubleBE(record.offset, AT.place);
+        into.add(entry[AT.identity], entry);
+      });
+      if (next === offset && ++empty === EMPTY_ANSWERS) break;
+      if (next > offset) empty = 0;
+      offset = next;
+      progress(total === 0 ? 1 : (before + Math.min(offset, to) - from) / total, records);
+    }
+    before += to - from;
+    if (stretch.isCut) expiredBeforeMs[topic.index][partition] = firstMs + MARGIN_MS;
+  }
+  return { records, expiredBeforeMs };
+}
+
+async function stretchOf(reader: TopicReader, topic: RowTopic, partition: number): Promise<Stretch> {
+  const { name, oldestMs } = topic;
+  const to = await reader.endOffset(name, partition);
+  const first = await reader.firstOffset(name, partition);
+  const since = Number.isFinite(oldestMs) ? await reader.offsetSince(name, partition, oldestMs - MARGIN_MS) : first;
+  const from = Math.min(to, Math.max(first, since ?? to));
+  return { topic, partition, from, to, isCut: first > 0 && from === first };
+}
