@@ -1,5 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { A, atEach, C, commit, delayed, E, FLOWING_MS, refused, runSchedule } from './run-schedule.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
 
 /** One row in a batch, one batch at a time: what lies behind another can be seen. */
 const ONE_BY_ONE = { batchRecords: 1, flushRows: 4, sweepRows: 4, poolBuffers: 8 };

@@ -59,8 +59,8 @@ export class ServerLog {
   head(): Checkpoint {
     const last = this.entries.at(-1);
     return {
-      position: last?.end ?? positionBehind(-1),
-      gtidSet: null,
+      ...{ position: last?.end ?? positionBehind(-1), gtidSet: null },
+      ...{ lastBegin: last === undefined ? null : { file: last.end.file, offset: beginOffset(last.index) } },
       lastGtid: null,
       lastCommitMicros: last === undefined ? null : last.loggedAtMs * 1000,
     };
@@ -70,9 +70,19 @@ export class ServerLog {
 const START = 4;
 
 function positionBehind(index: number): Position {
-  const file = Math.floor((index + 1) / ENTRIES_PER_FILE);
-  return {
-    file: `binlog.${String(file + 1).padStart(6, '0')}`,
-    offset: START + ((index + 1) % ENTRIES_PER_FILE) * BYTES,
-  };
+  if (index < 0) return { file: fileName(0), offset: START };
+  return { file: fileName(Math.floor(index / ENTRIES_PER_FILE)), offset: beginOffset(index) + BYTES };
+}
+
+function beginOffset(index: number): number {
+  return START + (index % ENTRIES_PER_FILE) * BYTES;
+}
+
+function fileName(number: number): string {
+  return `binlog.${String(number + 1).padStart(6, '0')}`;
+}
+
+/** What a later stream knows the transaction by. */
+export function landmarkOf({ index, end, loggedAtMs }: Entry) {
+  return { end, beginOffset: beginOffset(index), gtid: null, commitMicros: loggedAtMs * 1000 };
 }

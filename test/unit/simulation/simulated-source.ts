@@ -3,7 +3,7 @@ import type { Checkpoint } from '../../../src/model/position.ts';
 import type { RowCursor } from '../../../src/model/row.ts';
 import type { Source, Transaction, TransactionGroup } from '../../../src/model/source.ts';
 import type { Life } from './life.ts';
-import type { Entry, ServerLog } from './server-log.ts';
+import { type Entry, landmarkOf, type ServerLog } from './server-log.ts';
 import { cursorOf, type TableRow } from './table.ts';
 
 /** The binary log as one process of the relay reads it. */
@@ -50,19 +50,20 @@ export class SimulatedSource implements Source {
     const [first] = chunk;
     return {
       transactions: chunk.flatMap((entry) => this.#transactionOf(entry) ?? []),
-      reached: chunk.at(-1)!.end,
+      ...{ reached: chunk.at(-1)!.end, last: landmarkOf(chunk.at(-1)!) },
       skipped: [],
       worthSaving: chunk.some(({ end }) => end.file !== first.end.file),
     };
   }
 
   #transactionOf(entry: Entry): Transaction | null {
-    const { kind, end, loggedAtMs } = entry;
+    const { kind } = entry;
     const isUndecodable = kind === 'undecodable' || kind === 'unreadable' || kind === 'rolled-back';
     const rows = isUndecodable ? [] : entry.rows.filter(({ isDelayed }) => !isDelayed);
     if (!isUndecodable && rows.length === 0) return null;
     return {
-      ...{ end, gtid: null, commitMicros: loggedAtMs * 1000, skipped: [] },
+      ...landmarkOf(entry),
+      skipped: [],
       rows: () => cursorOf(rows, kind !== 'incomplete'),
       pieces: kind === 'pieces' ? (signal) => this.#pieces(rows, signal) : null,
       undecodable: isUndecodable ? fault('BINLOG_DECODE', 'retry', `kind ${kind}`).fault : null,

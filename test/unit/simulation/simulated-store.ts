@@ -53,6 +53,11 @@ export class SimulatedStore extends SimulatedSweepStore {
     return this.life.ask('other', () => this.server.offsets);
   }
 
+  /** Its log is never lost. */
+  positionFault(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
   parked(): Promise<readonly ParkedEntry[]> {
     return this.life.ask('other', () =>
       [...this.server.parked.values()].map(({ dueAtMs, ...entry }) => ({

@@ -1,12 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { full } from '../../stack/full.ts';
+import type { Plan } from './plan.ts';
 import { plans } from './plans.ts';
 import { report } from './report.ts';
 import { simulate } from './simulate.ts';
 
 /** `CDC_RELAY_SIMULATION_SEED` and `…_RUNS` run others than the usual ones. */
 const RUNS = Number(process.env['CDC_RELAY_SIMULATION_RUNS'] ?? full(1_500, 30_000));
+/** A slow machine runs fewer. */
+const LIMIT_MS = full(15_000, 600_000);
 const SEED = process.env['CDC_RELAY_SIMULATION_SEED'];
 
 test(
@@ -17,8 +20,13 @@ test(
       fc.asyncProperty(plans, async (plan) => {
         await simulate(plan);
       }),
-      { numRuns: RUNS, ...(SEED === undefined ? {} : { seed: Number(SEED) }) },
+      {
+        numRuns: RUNS,
+        plugins: [fc.interruptAfterTimeLimit(LIMIT_MS)],
+        ...(SEED === undefined ? {} : { seed: Number(SEED) }),
+      },
     );
-    if (details.failed) expect.fail(await report(details.counterexample![0], details));
+    const [plan] = (details.counterexample ?? []) as Plan[];
+    if (details.failed) expect.fail(await report(plan, details));
   },
 );
