@@ -41,7 +41,7 @@ export class DatabaseWatch {
   async run(signal: AbortSignal): Promise<void> {
     const { reader, clock, onLook } = this.#options;
     while (!signal.aborted) {
-      await this.#look();
+      await this.look();
       onLook();
       await pause(clock, this.#intervalMs, signal);
     }
@@ -59,7 +59,7 @@ export class DatabaseWatch {
     return this.#heads.at(0)?.seenMs ?? null;
   }
 
-  async #look(): Promise<void> {
+  async look(): Promise<void> {
     const { reader, stats, clock } = this.#options;
     const beganMs = clock.nowMs();
     const beganDate = Date.now();

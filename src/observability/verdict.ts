@@ -82,7 +82,8 @@ function lagOf(vitals: Vitals): number | null {
   // What nobody can see may be waiting since nobody can see it.
   const unseenMs = database.silentMs ?? 0;
   const tailMs = term?.isTailing === false ? 0 : Math.max(vitals.tailBehindMs, vitals.tailLagMs);
-  return Math.max(unseenMs, tailMs, vitals.unsettledMs, isOnlyLocked(vitals) ? 0 : sweepLagMs(vitals));
+  const deliveryMs = isOnlyLocked(vitals) ? 0 : Math.max(vitals.unsettledMs, sweepLagMs(vitals));
+  return Math.max(unseenMs, tailMs, deliveryMs);
 }
 
 /** What single scopes hold back is told apart: a lag that one poison row makes says nothing of the others. */
@@ -116,8 +117,9 @@ function stuckParts(vitals: Vitals): StuckPart[] {
   if (stuckLane !== null) add('lane', stuckLane.lane, Math.max(stuckLane.stuckMs, sinceAckedMs));
   if (term.lanes.sending > 0) add('kafka', null, Math.max(unsettledMs, vitals.oldestPendingMs), sinceAckedMs);
   if (term.unflushedRows > 0) add('flush', null, unsettledMs, sinceFlushedMs);
-  // Rows that wait for nothing else.
-  const isFree = term.lanes.sending === 0 && term.unflushedRows === 0 && !isOnlyLocked(vitals);
+  // Rows that wait for nothing else: the sweep itself waits for a tail that is behind.
+  const isTailBehind = term.isTailing && tailBehindMs >= STUCK_MS / 2;
+  const isFree = !isTailBehind && term.lanes.sending === 0 && term.unflushedRows === 0 && !isOnlyLocked(vitals);
   if (isFree && parts.length === 0) add('sweep', null, sweepLagMs(vitals), sinceAckedMs);
   return parts;
 }
