@@ -32,6 +32,8 @@ export type FaultCode =
   | 'MYSQL_FOREIGN_SERVER'
   // first start
   | 'START_NOT_CHOSEN'
+  // a job asks for a new beginning
+  | 'RESYNC'
   // leadership
   | 'LEADERSHIP_LOST'
   | 'LEADERSHIP_HELD'

@@ -24,6 +24,9 @@ export interface ParkingDeps {
   readonly stats: RelayStats;
 }
 
+/** Why pairs wait whose published rows are sent again. Never due by itself. */
+export const REPLAY = 'REPLAY';
+
 /** Scopes that the sweep is serving: one pass at a time. One that is parked again meanwhile is no longer among them. */
 export interface Serving {
   readonly scopes: Set<ScopeId>;
@@ -126,13 +129,36 @@ export class Parking {
     const parked = this.#deps.scopes.get(id);
     if (parked === undefined) return;
     this.#deps.scopes.remove(id);
-    this.#deps.log.info('scope-released', described(parked));
+    this.#deps.log[parked.reason === REPLAY ? 'debug' : 'info']('scope-released', described(parked));
     this.#deps.onParked();
   }
 
   /** The sweep serves these scopes from now on. `holds`: to release them. */
   begin(ids: Iterable<ScopeId>, holds: boolean): Serving {
     return (this.#serving = { scopes: new Set(ids), holds, isOver: false });
+  }
+
+  /**
+   * Parks pairs while published rows of them are sent again, and holds what the tail meets of them. What the lanes have
+   * of them stays there: it was routed before, and is in order.
+   */
+  beginReplay(pairs: readonly Scope[]): Serving {
+    const { scopes, clock } = this.#deps;
+    const why = { reason: REPLAY, dueInMs: null };
+    return this.begin(
+      pairs.map((scope) => scopes.park(scope, why, clock.nowMs(), 0).id),
+      true,
+    );
+  }
+
+  /** Rows of them are left in their tables: the sweep hands them over. */
+  releaseLater({ scopes: ids }: Serving): void {
+    const { scopes, clock } = this.#deps;
+    for (const id of ids) {
+      const parked = scopes.get(id);
+      if (parked?.reason === REPLAY) scopes.park(parked.scope, { reason: REPLAY, dueInMs: 0 }, clock.nowMs(), 0);
+    }
+    this.#deps.onParked();
   }
 
   /** Everything of the scopes is delivered: they are released, and the rows that were held follow. */

@@ -92,14 +92,17 @@ async function term(
   enter: (next: RelayState, fields?: Record<string, unknown>) => void,
   unusable: Fault | null,
 ): Promise<TermEnd> {
-  const { store, publisher, settings, log, stats } = deps;
+  const { store, publisher, settings, log, stats, jobs } = deps;
   if (stop.aborted) return { as: 'stopped' };
   const leader: Leader = await store.lead(stop, () => enter('standby'));
   try {
     enter('leading', { epoch: leader.epoch });
     stats.epoch = leader.epoch;
     const [facts] = await Promise.all([store.serverFacts(), publisher.connect(stop)]);
-    const start = await startPosition({ store, leader, facts, settings, log }, unusable);
+    const start = await startPosition(
+      { store, leader, facts, settings, log, ...(jobs === undefined ? {} : { jobs }) },
+      unusable,
+    );
     enter('flowing', { server: facts.serverUuid, version: facts.version });
     return await new Term(deps, leader, facts, start).run(stop);
   } finally {

@@ -20,6 +20,8 @@ export interface RowVerdictsDeps {
   /** By outbox, for people. */
   readonly tables: readonly string[];
   readonly stats: RelayStats;
+  /** The sweep's batches have rows that are sent again: they are told, and that is all. */
+  readonly isReplaying: () => boolean;
 }
 
 /** What is to be done about a row that cannot be delivered as it is. */
@@ -52,6 +54,8 @@ export class RowVerdicts {
     fault: Fault,
     place: { readonly buffer: Buffer; readonly start: number; readonly end: number },
   ): Promise<Verdict> {
+    if (lane.sending!.isSwept && this.#deps.isReplaying())
+      return { failure: failureOf(outbox, id, 'failed', fault), park: null, reason: fault.code };
     return this.#judge(outbox, id, attempts, fault, (letters, letter) =>
       letters.sendRecord(place.buffer, place.start, place.end, { ...letter, topic: lane.topic }),
     );
@@ -89,6 +93,6 @@ export class RowVerdicts {
   }
 }
 
-function failureOf(outbox: number, id: RowId, as: RowFailure['as'], { code, detail }: Fault): RowFailure {
+export function failureOf(outbox: number, id: RowId, as: RowFailure['as'], { code, detail }: Fault): RowFailure {
   return { outbox, id, as, error: `${code}: ${detail}`.slice(0, LONGEST_ERROR) };
 }

@@ -1,8 +1,10 @@
 import { type Fault, fault, RelayError } from '../model/fault.ts';
+import type { Jobs } from '../model/job.ts';
 import type { Log } from '../model/log.ts';
 import { type Checkpoint, comparePositions, formatPosition, type Position } from '../model/position.ts';
 import type { OutboxSettings, Settings } from '../model/settings.ts';
 import type { Leader, SavedOffsets, ServerFacts, Store } from '../model/store.ts';
+import { resyncStart } from './resync-start.ts';
 
 /** Where a leader begins. What lies before `high` may have been sent. */
 export interface Start {
@@ -16,6 +18,8 @@ export interface StartDeps {
   readonly facts: ServerFacts;
   readonly settings: Settings;
   readonly log: Log;
+  /** Among them may be one that says where to begin. */
+  readonly jobs?: Jobs;
 }
 
 /** Before everything. */
@@ -32,14 +36,25 @@ const NOWHERE: Checkpoint = {
  * checkpoint everything is parked: what is pending is delivered from the tables before the tail's rows follow.
  */
 export async function startPosition(deps: StartDeps, unusable: Fault | null): Promise<Start> {
-  const { store, facts, log } = deps;
+  const { store, log } = deps;
   const saved = await store.saved();
   if (saved === null) return firstStart(deps);
-  const why = unusable ?? (saved.serverUuid === facts.serverUuid ? null : foreign(saved, facts));
+  const { jobs } = deps;
+  const resync =
+    jobs === undefined ? null : await resyncStart({ ...deps, jobs, nowhere: NOWHERE, head: () => head(store) }, saved);
+  if (resync !== null) return resync;
+  const why = await faultOf(deps, saved, unusable);
   if (why !== null) return beginAnew(deps, saved, why);
   const { checkpoint, high } = saved;
   log.info('start-at-checkpoint', { position: formatPosition(checkpoint.position) });
   return { from: checkpoint, high: comparePositions(high, checkpoint.position) > 0 ? high : checkpoint.position };
+}
+
+/** What the server says of itself tells more than what a stream has died of. */
+async function faultOf({ store, facts, settings }: StartDeps, saved: SavedOffsets, died: Fault | null) {
+  if (saved.serverUuid !== facts.serverUuid) return foreign(saved, facts);
+  const isRead = settings.sweep.mode === 'tail';
+  return (isRead ? await store.positionFault(saved.checkpoint) : null) ?? died;
 }
 
 function foreign({ checkpoint, serverUuid }: SavedOffsets, facts: ServerFacts): Fault {

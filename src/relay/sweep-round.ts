@@ -255,7 +255,8 @@ export class SweepRound {
 /** A claim that failed so has changed nothing. */
 const NOTHING_CLAIMED: ReadonlySet<FaultCode> = new Set<FaultCode>(['MYSQL_DEADLOCK', 'MYSQL_LOCK_WAIT']);
 
-const NO_TOPIC: Fault = {
+/** Of a row that names no topic. */
+export const NO_TOPIC: Fault = {
   code: 'ROW_NO_TOPIC',
   disposition: 'reject',
   detail: 'the row names no topic, or none that can be',
@@ -291,7 +292,8 @@ function* chunks(candidates: readonly Candidate[]): Iterable<RowId[]> {
   if (ids.length > 0) yield ids;
 }
 
-async function roomOrAbort(pool: BufferPool, signal: AbortSignal): Promise<void> {
+/** Resolves when there may be a buffer. */
+export async function roomOrAbort(pool: BufferPool, signal: AbortSignal): Promise<void> {
   const { promise: aborted, resolve } = Promise.withResolvers<undefined>();
   const onAbort = (): void => resolve(undefined);
   signal.addEventListener('abort', onAbort, { once: true });

@@ -14,6 +14,7 @@ import type { Parking } from './parking.ts';
 import type { Router } from './router.ts';
 import type { SweepPass } from './sweep-pass.ts';
 import type { Topics } from './topics.ts';
+import type { Turns } from './turns.ts';
 
 const BACK_OFF = { baseMs: 200, capMs: 5_000 };
 /** A look for rows takes at most this part of the time (S28: an old snapshot makes every look slow). */
@@ -33,6 +34,8 @@ export interface SweeperDeps {
   readonly flusher: Flusher;
   readonly router: Router;
   readonly pass: SweepPass;
+  /** Shared with who else puts rows of the tables into the lanes. */
+  readonly turns: Turns;
   readonly clock: Clock;
   readonly log: Log;
   readonly settings: SweepSettings;
@@ -73,17 +76,25 @@ export class Sweeper {
       this.#wake = new AbortController();
       let waitMs: number;
       try {
-        waitMs = await this.#once(signal);
+        waitMs = await this.#deps.turns.take(() => this.#turn(signal));
         if (failures > 0) log.info('sweep-recovered', { failures });
         failures = 0;
       } catch (error) {
         const mayPass = error instanceof RelayError && error.fault.disposition === 'retry';
         if (isAborted(signal) || !mayPass) throw error;
         if (failures === 0) log.warn('sweep-failed', { code: error.fault.code, detail: error.fault.detail });
-        this.#deps.parking.giveUp(error.fault.code);
         waitMs = backOffMs(BACK_OFF, ++failures, Math.random());
       }
       await pause(clock, waitMs, AbortSignal.any([signal, this.#wake.signal]));
+    }
+  }
+
+  async #turn(signal: AbortSignal): Promise<number> {
+    try {
+      return await this.#once(signal);
+    } catch (error) {
+      this.#deps.parking.giveUp('a fault');
+      throw error;
     }
   }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../model/clock.ts';
 import type { ParkedEntry } from '../model/parked.ts';
 import type { Publisher } from '../model/publisher.ts';
 import type { Store } from '../model/store.ts';
+import { REPLAY } from './parking.ts';
 
 /**
  * Loads what is parked. A topic-partition whose topic has another partition count now is no scope any more: its rows may
@@ -19,7 +20,9 @@ export async function takeOverScopes({
   readonly clock: Clock;
   readonly scopes: Scopes;
 }): Promise<void> {
-  const entries = await store.parked();
+  const found = await store.parked();
+  // The leader that held rows of theirs is gone: they are handed over like others.
+  const entries = found.map((entry) => (entry.reason === REPLAY ? { ...entry, dueInMs: 0 } : entry));
   scopes.load(entries, clock.nowMs());
   for (const entry of entries) {
     const { scope } = entry;

@@ -6,6 +6,7 @@ import { Scopes } from '../delivery/scopes.ts';
 import type { Clock } from '../model/clock.ts';
 import type { Duty, MakeDuty } from '../model/duty.ts';
 import { type Fault, RelayError } from '../model/fault.ts';
+import type { Jobs } from '../model/job.ts';
 import type { Log } from '../model/log.ts';
 import { comparePositions, type Position } from '../model/position.ts';
 import type { Publisher } from '../model/publisher.ts';
@@ -16,10 +17,13 @@ import type { Leader, ServerFacts, Store } from '../model/store.ts';
 import { Claims } from './claimed-rows.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { Flusher } from './flusher.ts';
+import { JobRunner } from './job-runner.ts';
 import { LaneSender } from './lane-sender.ts';
 import { Parking } from './parking.ts';
 import { PayloadCheck } from './payload-check.ts';
 import { Reader } from './reader.ts';
+import { ReplayChunk } from './replay-chunk.ts';
+import { SweptRows } from './replayed-rows.ts';
 import { Router } from './router.ts';
 import { RowCompletion } from './row-completion.ts';
 import { RowVerdicts } from './row-verdicts.ts';
@@ -31,9 +35,12 @@ import { Sweeper } from './sweeper.ts';
 import { takeOverScopes } from './take-over.ts';
 import { probeOf } from './term-probe.ts';
 import { Topics } from './topics.ts';
+import { Turns } from './turns.ts';
 
 /** Part of the pool that a lane which cannot deliver, or a hand-over, may hold. */
 const POOL_PART = 4;
+/** What is on its way when a job asks for a new beginning is waited for so long. */
+const SOFT_END_MS = 15_000;
 
 /** The outside world, as ports. */
 export interface RelayDeps {
@@ -46,6 +53,8 @@ export interface RelayDeps {
   /** What is counted goes there. */
   readonly stats?: RelayStats;
   readonly duties: readonly MakeDuty[];
+  /** What people ask for. */
+  readonly jobs?: Jobs;
 }
 
 /**
@@ -74,6 +83,7 @@ export class Term {
   readonly #reader: Reader;
   readonly #sweeper: Sweeper | null;
   readonly #duties: readonly Duty[];
+  readonly #jobs: JobRunner | null;
   /** Ends reading and sweeping: a stop, a loss, or a fault. */
   readonly #endReading = new AbortController();
   /**
@@ -85,6 +95,9 @@ export class Term {
   readonly #probe: TermProbe;
   #fault: Fault | null = null;
   #unusable: Fault | null = null;
+  /** A job asks for a new beginning: the term ends like a stop. */
+  #resync: Fault | null = null;
+  #cancelHardEnd: (() => void) | null = null;
   /** Head of the last pass of the sweep, and what earlier leaders may have sent. */
   #high: Position;
 
@@ -107,6 +120,8 @@ export class Term {
     const { backOffMs: baseMs, backOffCapMs: capMs, deadLetterTopic } = settings.failures;
     const scopes = (this.#scopes = new Scopes({ baseMs, capMs }));
     const claims = new Claims();
+    const swept = new SweptRows(claims);
+    const turns = new Turns();
     const topics = (this.#topics = new Topics({
       ...{ publisher, clock, log, patienceMs: laneStallMs },
       makeLane: (topic, partition) => new Lane(topic, partition, pool, spare, settings.kafka.batchRecords),
@@ -118,7 +133,7 @@ export class Term {
       retires: keeps.map((keep) => !keep),
       high: () => this.#highest(),
     }));
-    const settlement = new Settlement(window, flusher, claims, spare, clock, stats);
+    const settlement = new Settlement(window, flusher, swept, spare, clock, stats);
     const parking = (this.#parking = new Parking({
       ...{ scopes, topics, settlement, clock, log, keeps, stats },
       maxHeldBytes: maxInFlightBytes / POOL_PART,
@@ -131,7 +146,14 @@ export class Term {
       deadLetterTopic === null
         ? null
         : new DeadLetters({ publisher, clock, log, leader, topic: deadLetterTopic, outboxes: tables });
-    const verdicts = new RowVerdicts({ settings: settings.failures, deadLetters, log, tables, stats });
+    const verdicts = new RowVerdicts({
+      settings: settings.failures,
+      deadLetters,
+      log,
+      tables,
+      stats,
+      isReplaying: () => swept.isReplaying,
+    });
     const sender = (this.#sender = new LaneSender({
       ...{ publisher, leader, clock, log, onFault, laneStallMs, settlement, parking, verdicts, stats },
       compression: settings.kafka.compression,
@@ -190,11 +212,39 @@ export class Term {
     const pass = new SweepPass({ store, parking, topics, round, clock, batchRows, keeps });
     this.#sweeper = canSweep
       ? new Sweeper({
-          ...{ store, leader, scopes, topics, parking, sender, flusher, router, pass, clock, log, keeps, isTailing },
+          ...{
+            store,
+            leader,
+            scopes,
+            topics,
+            parking,
+            sender,
+            flusher,
+            router,
+            pass,
+            turns,
+            clock,
+            log,
+            keeps,
+            isTailing,
+          },
           ...{ settings: settings.sweep, stats },
           high: () => this.#high,
         })
       : null;
+    const { jobs } = deps;
+    this.#jobs =
+      jobs === undefined
+        ? null
+        : new JobRunner({
+            ...{ jobs, leader, turns, clock, log, tables, isTailing },
+            chunk: new ReplayChunk({
+              ...{ jobs, store, scopes, parking, topics, sender, router, swept, pool, stats, keeps, isTailing },
+              abandon: this.#abandon.signal,
+            }),
+            isReconciled: () => !scopes.hasEverything && comparePositions(router.routedThrough.position, high) >= 0,
+            onResync: (why) => this.#beginAnew(why),
+          });
     this.#probe = probeOf({
       clock,
       window,
@@ -228,13 +278,17 @@ export class Term {
       stop.removeEventListener('abort', endReading);
       this.#leader.lost.removeEventListener('abort', lost);
       this.#endReading.abort();
+      this.#cancelHardEnd?.();
       this.#sender.stop();
       this.#flusher.stop();
       this.#stats.term = null;
     }
     if (this.#leader.lost.aborted) return { as: 'lost' };
     const fault = this.#fault;
-    if (fault === null) return { as: 'stopped' };
+    if (fault === null) {
+      const resync = stop.aborted ? null : this.#resync;
+      return resync === null ? { as: 'stopped' } : { as: 'again', fault: resync, unusable: null };
+    }
     // A fault of our own session (another epoch, another server, an unusable position) is mended by a new term.
     if (fault.disposition === 'renew') return { as: 'again', fault, unusable: this.#unusable };
     return { as: 'halted', fault };
@@ -254,6 +308,7 @@ export class Term {
     const endsWith = (error: unknown): void => this.#end(faultOf(error));
     const sweeping = this.#sweeper?.run(signal).catch(endsWith);
     const duties = this.#duties.map((duty) => duty.run(signal).catch(endsWith));
+    const working = this.#jobs?.run(signal).catch(endsWith);
     const refreshing = this.#topics.keepFresh(signal).catch(endsWith);
     try {
       const unusable = await this.#reader.run(signal);
@@ -264,9 +319,16 @@ export class Term {
     } catch (error) {
       this.#end(faultOf(error));
     }
-    await sweeping;
+    await Promise.all([sweeping, working]);
     this.#parking.giveUp('the relay stops');
     await Promise.all([refreshing, ...duties]);
+  }
+
+  /** What is on its way is settled and flushed first: nothing of it is sent again. */
+  #beginAnew(why: Fault): void {
+    this.#resync = why;
+    this.#endReading.abort();
+    this.#cancelHardEnd = this.#deps.clock.after(SOFT_END_MS, () => this.#end(why));
   }
 
   #highest(): Position {
