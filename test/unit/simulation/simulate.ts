@@ -1,5 +1,6 @@
 import { seededRandom } from '../../stack/seeded-random.ts';
-import { AGGREGATES, type Plan, type PlannedFault, TOPICS } from './plan.ts';
+import { beginFault, endMs } from './faults.ts';
+import { AGGREGATES, type Plan } from './plan.ts';
 import type { TableRow } from './table.ts';
 import { isPoisoned, Broken } from './watch.ts';
 import { type Relay, type Trace, World } from './world.ts';
@@ -11,7 +12,6 @@ const MAX_EVENTS = 60_000;
 /** What is late by then is not on its way any more. */
 const QUIET_MS = 400;
 const OPERATOR_MS = 700;
-const LOG_RETRY_MS = 11_000;
 
 /** Runs a plan to its end; throws `Broken` when a promise was. Not to be run twice at a time: it rules `Math.random`. */
 export async function simulate(plan: Plan, trace?: Trace): Promise<World> {
@@ -24,12 +24,6 @@ export async function simulate(plan: Plan, trace?: Trace): Promise<World> {
   } finally {
     Math.random = random;
   }
-}
-
-/** When the world is as it was; the log is looked for again only now and then. */
-function endMs(fault: PlannedFault): number {
-  const lastsMs = 'forMs' in fault ? fault.forMs : 'downMs' in fault ? fault.downMs : 0;
-  return fault.atMs + lastsMs + (fault.kind === 'log' ? LOG_RETRY_MS : 0);
 }
 
 class Run {
@@ -47,7 +41,7 @@ class Run {
         world.trace(() => `the application commits ${write.kind} ${this.#rowsOf(index)}`);
       });
     }
-    for (const fault of plan.faults) loop.at(fault.atMs, () => this.#begin(fault));
+    for (const fault of plan.faults) loop.at(fault.atMs, () => beginFault(world, fault));
     if (plan.onExhausted === 'block') this.#operate();
     const ends = plan.faults.map(endMs);
     this.#calmMs = Math.max(plan.startMs, atMs, ...ends);
@@ -119,90 +113,6 @@ class Run {
 
   #alive(): Relay[] {
     return this.#world.relays.filter(({ life }) => life.state !== 'dead');
-  }
-
-  #begin(fault: PlannedFault): void {
-    const { loop, server, broker, watch, trace } = this.#world;
-    trace(() => `FAULT ${JSON.stringify(fault)}`);
-    const over = (): void => trace(() => `over: ${fault.kind} of ${fault.atMs} ms`);
-    switch (fault.kind) {
-      case 'crash':
-        watch.faulted();
-        this.#world.leader()?.life.die();
-        loop.in(fault.downMs, () => this.#world.startRelay());
-        break;
-      case 'freeze': {
-        const life = this.#world.leader()?.life;
-        if (life?.state !== 'running') break;
-        watch.faulted();
-        life.freeze();
-        this.#world.startRelay();
-        loop.in(fault.forMs, () => {
-          over();
-          life.goOn();
-        });
-        break;
-      }
-      case 'stream':
-        this.#world.leader()?.source.cut();
-        break;
-      case 'hold': {
-        const row = server.rows.at(fault.row % Math.max(1, server.rows.length));
-        if (row === undefined || server.isHeld(row)) break;
-        row.holders++;
-        loop.in(fault.forMs, () => {
-          over();
-          row.holders--;
-        });
-        break;
-      }
-      case 'partition': {
-        const name = TOPICS[fault.topic];
-        const { partitions } = broker.topics.get(name)!;
-        const partition = partitions[fault.partition % partitions.length];
-        partition.fault = fault.how;
-        loop.in(fault.forMs, () => {
-          over();
-          partition.fault = null;
-        });
-        break;
-      }
-      case 'topic': {
-        const topic = broker.topics.get(TOPICS[fault.topic])!;
-        topic.isKnown = false;
-        loop.in(fault.forMs, () => {
-          over();
-          topic.isKnown = true;
-        });
-        break;
-      }
-      case 'mysql':
-        watch.faulted();
-        loop.unanswered.set(fault.call, fault.done);
-        loop.in(fault.forMs, () => {
-          over();
-          loop.unanswered.delete(fault.call);
-        });
-        break;
-      case 'log':
-        this.#world.leader()?.source.cut();
-        server.log.isReadable = false;
-        loop.in(fault.forMs, () => {
-          over();
-          server.log.isReadable = true;
-        });
-        break;
-      case 'slow':
-        loop.slowerMs.set(fault.call, fault.byMs);
-        loop.in(fault.forMs, () => {
-          over();
-          loop.slowerMs.delete(fault.call);
-        });
-        break;
-      case 'grow':
-        broker.grow('orders', 4);
-        broker.grow('payments', 2);
-    }
   }
 
   /** Somebody looks at the failed rows now and then, and retries them when what ailed them is gone. */
