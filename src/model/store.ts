@@ -162,7 +162,7 @@ export interface Store {
   /** Pending rows to `failed`, or one attempt more on their account. Returns those that somebody holds: not done. */
   fail(leader: Leader, failures: readonly RowFailure[]): Promise<readonly RowFailure[]>;
 
-  /** Where the log ends, for the fence; null where there is no log. */
+  /** Where the log ends, for the fence; null where there is no log, or none that this relay would ever read or may ask for. */
   logEnd(): Promise<Position | null>;
   /** Rows pending and due, in the order of the index (due time, id). */
   dueRows(outbox: number, after: SweepCursor | null, limit: number): Promise<SweepPage>;

@@ -1,5 +1,5 @@
 import { type Clock } from '../model/clock.ts';
-import { fault } from '../model/fault.ts';
+import { fault, RelayError } from '../model/fault.ts';
 import { quoteIdentifier, quoteTable } from '../model/identifier.ts';
 import type { Log } from '../model/log.ts';
 import type { ParkedEntry } from '../model/parked.ts';
@@ -58,6 +58,7 @@ export class MysqlStore implements Store {
   /** For what waits, and what fails: it must not wait for a flush that waits for somebody's row. */
   readonly #sweeping: SessionSlot;
   #facts: ServerFacts | null = null;
+  #mayNotAskLog = false;
 
   constructor(settings: Settings, clock: Clock, log: Log) {
     this.#settings = settings;
@@ -167,8 +168,17 @@ export class MysqlStore implements Store {
   }
 
   async logEnd(): Promise<Position | null> {
+    if (this.#mayNotAskLog) return null;
     const facts = this.#facts ?? (await this.serverFacts());
-    return this.#read((session) => readLogEnd(session, facts));
+    try {
+      return await this.#read((session) => readLogEnd(session, facts));
+    } catch (error) {
+      const isDenied = error instanceof RelayError && error.fault.code === 'MYSQL_ACCESS_DENIED';
+      // Who never reads the log may do without the right to ask for its end.
+      if (!isDenied || this.#settings.sweep.mode !== 'sweep') throw error;
+      this.#mayNotAskLog = true;
+      return null;
+    }
   }
 
   async dueRows(outbox: number, after: SweepCursor | null, limit: number): Promise<SweepPage> {
