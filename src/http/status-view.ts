@@ -77,7 +77,7 @@ export type RelayStatus = z.infer<typeof relayStatusSchema>;
 /** `tables`: by outbox. */
 export function statusView(relay: string, tables: readonly string[], sight: Sight, stats: RelayStats): RelayStatus {
   const { term } = stats;
-  const { progress, verdict, limits } = sight;
+  const { database, verdict, limits } = sight;
   return {
     version: 1,
     relay,
@@ -90,9 +90,9 @@ export function statusView(relay: string, tables: readonly string[], sight: Sigh
     lagMs: verdict.lagMs === null ? null : Math.round(verdict.lagMs),
     epoch: stats.epoch,
     fault: stats.fault,
-    outboxes: progress?.outboxes.map((waiting, index) => ({ table: tables[index], waiting })) ?? null,
+    outboxes: database?.outboxes.map((waiting, index) => ({ table: tables[index], waiting })) ?? null,
     limits: limits.map(({ outbox, overRows, overAge }) => ({ outbox, overRows, overAge })),
-    head: progress?.head ?? null,
+    head: database?.head ?? null,
     term:
       term === null
         ? null

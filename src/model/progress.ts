@@ -6,8 +6,10 @@ export interface Progress {
   readonly serverMs: number;
   /** Where its log ends; null where there is none, or the user may not ask. */
   readonly head: Position | null;
-  /** By outbox; null where rows have no state. */
-  readonly outboxes: readonly (OutboxProgress | null)[];
+  /** By outbox; null where rows have no state. Null: not asked for. */
+  readonly outboxes: readonly (OutboxProgress | null)[] | null;
+  /** What asking for the outboxes took. */
+  readonly outboxesTookMs: number;
 }
 
 /** Counts end at `COUNTED_ROWS`: that many, or more. */
@@ -23,8 +25,8 @@ export interface OutboxProgress {
 export const COUNTED_ROWS = 100_000;
 
 export interface ProgressReader {
-  /** Throws a `RelayError`. */
-  read(): Promise<Progress>;
+  /** Throws a `RelayError`. Without `withOutboxes` it costs next to nothing. */
+  read(withOutboxes: boolean): Promise<Progress>;
   close(): void;
 }
 

@@ -1,12 +1,13 @@
 import { type Clock, pause } from '../model/clock.ts';
 import { type FaultCode, RelayError } from '../model/fault.ts';
 import { comparePositions, type Position } from '../model/position.ts';
-import type { Progress, ProgressReader } from '../model/progress.ts';
+import type { OutboxProgress, ProgressReader } from '../model/progress.ts';
 import type { RelayStats } from '../model/stats.ts';
 
 const INTERVAL_MS = 1_000;
-/** Looking takes at most this share of the time, whatever it costs. */
+/** Looking at the tables takes at most this share of the time, whatever it costs. */
 const REST_PER_LOOK = 100;
+const LONGEST_REST_MS = 60_000;
 /** Heads of the log that have not been routed: of more than this every second one is forgotten. */
 const MOST_HEADS = 512;
 
@@ -27,9 +28,11 @@ export class DatabaseWatch {
   /** Ends of the log that were not routed when they were last compared, oldest first. */
   #heads: { readonly position: Position; readonly seenMs: number }[] = [];
   #headsEpoch: number | null = null;
-  #intervalMs = INTERVAL_MS;
+  #nextOutboxesMs = -Infinity;
   /** As it was at the last look that succeeded. */
-  latest: { readonly progress: Progress; readonly atMs: number } | null = null;
+  latest: { readonly head: Position | null; readonly atMs: number } | null = null;
+  /** By outbox, as it was when the tables were last looked at; null where rows have no state. */
+  outboxes: { readonly waiting: readonly (OutboxProgress | null)[]; readonly atMs: number } | null = null;
   /** Why the last look did not succeed. */
   fault: FaultCode | null = null;
 
@@ -43,14 +46,14 @@ export class DatabaseWatch {
     while (!signal.aborted) {
       await this.look();
       onLook();
-      await pause(clock, this.#intervalMs, signal);
+      await pause(clock, INTERVAL_MS, signal);
     }
     reader.close();
   }
 
-  /** For how long nothing is known; null: nothing ever was. A look that is not due yet is not missed. */
+  /** For how long nothing is known; null: nothing ever was. */
   silentMs(nowMs: number): number | null {
-    return this.latest === null ? null : Math.max(0, nowMs - this.latest.atMs - this.#intervalMs);
+    return this.latest === null ? null : Math.max(0, nowMs - this.latest.atMs - INTERVAL_MS);
   }
 
   /** Since when something is in the log that the tail has not routed; null: nothing known is. */
@@ -64,13 +67,16 @@ export class DatabaseWatch {
     const beganMs = clock.nowMs();
     const beganDate = Date.now();
     try {
-      const progress = await reader.read();
-      const tookMs = clock.nowMs() - beganMs;
-      this.latest = { progress, atMs: clock.nowMs() };
+      const { serverMs, head, outboxes, outboxesTookMs } = await reader.read(beganMs >= this.#nextOutboxesMs);
+      const nowMs = clock.nowMs();
+      this.latest = { head, atMs: nowMs };
       this.fault = null;
-      stats.serverAheadMs = progress.serverMs - (beganDate + tookMs / 2);
-      this.#intervalMs = Math.max(INTERVAL_MS, tookMs * REST_PER_LOOK);
-      if (progress.head !== null) this.#heads.push({ position: progress.head, seenMs: beganMs });
+      stats.serverAheadMs = serverMs - (beganDate + (nowMs - beganMs - outboxesTookMs) / 2);
+      if (outboxes !== null) {
+        this.outboxes = { waiting: outboxes, atMs: beganMs };
+        this.#nextOutboxesMs = nowMs + Math.min(LONGEST_REST_MS, outboxesTookMs * REST_PER_LOOK);
+      }
+      if (head !== null) this.#heads.push({ position: head, seenMs: beganMs });
       this.#forgetRouted();
     } catch (error) {
       this.fault = error instanceof RelayError ? error.fault.code : 'INTERNAL';

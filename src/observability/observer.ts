@@ -1,7 +1,7 @@
 import type { Clock } from '../model/clock.ts';
 import type { Log } from '../model/log.ts';
 import { comparePositions, type Position } from '../model/position.ts';
-import type { PendingLimitState, Progress } from '../model/progress.ts';
+import type { OutboxProgress, PendingLimitState } from '../model/progress.ts';
 import type { ParkedSight, RelayStats } from '../model/stats.ts';
 import type { DatabaseWatch } from './database-watch.ts';
 import { type StateWord, type StuckPart, UNKNOWN_MS, type Verdict, verdictOf, type Vitals } from './verdict.ts';
@@ -26,8 +26,8 @@ export interface Sight {
   readonly wordForMs: number;
   /** Empty: it is ready. */
   readonly notReady: readonly NotReady[];
-  /** Null: nothing is known of the database, or not any more. */
-  readonly progress: Progress | null;
+  /** What the database says; null: nothing is known, or not any more. */
+  readonly database: { readonly head: Position | null; readonly outboxes: readonly (OutboxProgress | null)[] } | null;
   readonly limits: readonly PendingLimitState[];
 }
 
@@ -65,7 +65,10 @@ export class Observer {
       verdict,
       wordForMs: nowMs - this.#wordSinceMs,
       notReady: this.#notReady(verdict),
-      progress: silentMs === null || silentMs >= UNKNOWN_MS ? null : watch.latest!.progress,
+      database:
+        silentMs === null || silentMs >= UNKNOWN_MS
+          ? null
+          : { head: watch.latest!.head, outboxes: watch.outboxes!.waiting },
       limits: this.stats.epoch === null ? [] : limits(),
     };
   }
@@ -98,7 +101,8 @@ export class Observer {
     else this.#stuckLanesSinceMs ??= nowMs;
     this.#noteRouted(term?.routed ?? null, nowMs);
     const stuckLane = this.#stuckLanesSinceMs === null ? undefined : term?.scopes().find(isTopicPartition);
-    const oldest = watch.latest?.progress.outboxes.map((outbox) => outbox?.oldestPendingMs ?? 0) ?? [];
+    const oldestPendingMs = Math.max(0, ...(watch.outboxes?.waiting ?? []).map((each) => each?.oldestPendingMs ?? 0));
+    const isNews = watch.outboxes !== null && watch.outboxes.atMs > (stats.lastAckedMs ?? -Infinity);
     return {
       phase: stats.phase,
       phaseForMs: nowMs - stats.phaseSinceMs,
@@ -112,7 +116,8 @@ export class Observer {
       unsettledMs: sinceCommitMs(term?.window.oldestCommitMicros),
       sinceAckedMs: since(stats.lastAckedMs),
       sinceFlushedMs: since(stats.lastFlushedMs),
-      oldestPendingMs: Math.max(0, ...oldest),
+      oldestPendingMs,
+      stillPendingMs: isNews ? oldestPendingMs : 0,
       heldLanes: [...stats.heldLanes].map(([lane, sinceMs]) => ({ lane, heldMs: nowMs - sinceMs })),
       stuckLane:
         stuckLane === undefined

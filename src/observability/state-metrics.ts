@@ -79,13 +79,13 @@ function* coded(counts: ReadonlyMap<string, number>): Iterable<Value> {
 }
 
 function* waiting({ sight, sources }: Moment, read: (outbox: OutboxProgress) => number): Iterable<Value> {
-  for (const [index, outbox] of sight.progress?.outboxes.entries() ?? []) {
+  for (const [index, outbox] of sight.database?.outboxes.entries() ?? []) {
     if (outbox !== null) yield [{ outbox: sources.outboxes[index] }, read(outbox)];
   }
 }
 
 function* positions({ sight, term }: Moment, read: (position: Position) => number): Iterable<Value> {
-  const head = sight.progress?.head ?? null;
+  const head = sight.database?.head ?? null;
   if (head !== null) yield [{ at: 'head' }, read(head)];
   if (term === null) return;
   for (const at of ['routed', 'checkpoint', 'high'] as const) yield [{ at }, read(term[at])];

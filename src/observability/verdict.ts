@@ -42,6 +42,8 @@ export interface Vitals {
   readonly sinceFlushedMs: number;
   /** Of the row that has been due longest. */
   readonly oldestPendingMs: number;
+  /** The same where it was seen after the last acknowledgement, which may have been its; else 0. */
+  readonly stillPendingMs: number;
   readonly heldLanes: readonly { readonly lane: string; readonly heldMs: number }[];
   /** Topic-partitions are parked because they took nothing: one of them, and since when there are any. */
   readonly stuckLane: { readonly lane: string; readonly stuckMs: number } | null;
@@ -82,15 +84,15 @@ function lagOf(vitals: Vitals): number | null {
   // What nobody can see may be waiting since nobody can see it.
   const unseenMs = database.silentMs ?? 0;
   const tailMs = term?.isTailing === false ? 0 : Math.max(vitals.tailBehindMs, vitals.tailLagMs);
-  const deliveryMs = isOnlyLocked(vitals) ? 0 : Math.max(vitals.unsettledMs, sweepLagMs(vitals));
+  const deliveryMs = isOnlyLocked(vitals) ? 0 : Math.max(vitals.unsettledMs, sweepsMs(vitals, vitals.oldestPendingMs));
   return Math.max(unseenMs, tailMs, deliveryMs);
 }
 
 /** What single scopes hold back is told apart: a lag that one poison row makes says nothing of the others. */
-function sweepLagMs({ term, oldestPendingMs }: Vitals): number {
+function sweepsMs({ term }: Vitals, pendingMs: number): number {
   const parked = term?.parked;
   const isNarrow = parked !== undefined && parked.pair + parked.topic + parked['topic-partition'] > 0;
-  return isNarrow && parked.everything === 0 ? 0 : oldestPendingMs;
+  return isNarrow && parked.everything === 0 ? 0 : pendingMs;
 }
 
 /** Everything is in Kafka; only the application keeps rows from being marked. */
@@ -115,11 +117,11 @@ function stuckParts(vitals: Vitals): StuckPart[] {
   // It was parked because it had taken nothing: where nothing else moves either that is long enough.
   const { stuckLane } = vitals;
   if (stuckLane !== null) add('lane', stuckLane.lane, Math.max(stuckLane.stuckMs, sinceAckedMs));
-  if (term.lanes.sending > 0) add('kafka', null, Math.max(unsettledMs, vitals.oldestPendingMs), sinceAckedMs);
+  if (term.lanes.sending > 0) add('kafka', null, Math.max(unsettledMs, vitals.stillPendingMs), sinceAckedMs);
   if (term.unflushedRows > 0) add('flush', null, unsettledMs, sinceFlushedMs);
   // Rows that wait for nothing else: the sweep itself waits for a tail that is behind.
   const isTailBehind = term.isTailing && tailBehindMs >= STUCK_MS / 2;
   const isFree = !isTailBehind && term.lanes.sending === 0 && term.unflushedRows === 0 && !isOnlyLocked(vitals);
-  if (isFree && parts.length === 0) add('sweep', null, sweepLagMs(vitals), sinceAckedMs);
+  if (isFree && parts.length === 0) add('sweep', null, sweepsMs(vitals, vitals.stillPendingMs), sinceAckedMs);
   return parts;
 }

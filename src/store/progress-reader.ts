@@ -16,15 +16,18 @@ export function createProgressReader(settings: Settings, clock: Clock, log: Log)
   const outboxes = settings.outboxes.map(outboxReader);
   let known: { readonly session: Session; readonly facts: ServerFacts } | null = null;
   return {
-    read: () =>
+    read: (withOutboxes) =>
       slot.use(async (session): Promise<Progress> => {
         // Behind one address there may be another server after each connect.
         if (known?.session !== session) known = { session, facts: await readServerFacts(session) };
         const [now] = await session.rows('asking for the time', 'SELECT UNIX_TIMESTAMP(NOW(6)) AS now_s');
         const head = await logEnd(session, known.facts);
+        const serverMs = Number(now['now_s']) * 1000;
+        if (!withOutboxes) return { serverMs, head, outboxes: null, outboxesTookMs: 0 };
+        const beganMs = clock.nowMs();
         const waiting: (OutboxProgress | null)[] = [];
         for (const read of outboxes) waiting.push(read === null ? null : await read(session));
-        return { serverMs: Number(now['now_s']) * 1000, head, outboxes: waiting };
+        return { serverMs, head, outboxes: waiting, outboxesTookMs: clock.nowMs() - beganMs };
       }),
     close: () => slot.close(),
   };

@@ -64,12 +64,12 @@ test('an old log that is caught up with: the lag is the age of what is read', as
 test('MySQL silent: UNKNOWN, the lag grows, and what was known of it is told no longer', async () => {
   const relay = new Looked();
   relay.flows(termAt(0));
-  expect((await relay.after(1)).progress).not.toBeNull();
+  expect((await relay.after(1)).database).not.toBeNull();
   relay.head = null;
   expect((await relay.after(5)).verdict.word).toBe('FLOWING');
   const sight = await relay.after(20);
   expect(sight.verdict).toMatchObject({ word: 'UNKNOWN', lagMs: 24_000 });
-  expect(sight).toMatchObject({ progress: null, notReady: ['UNKNOWN'] });
+  expect(sight).toMatchObject({ database: null, notReady: ['UNKNOWN'] });
   expect(await relay.samples()).not.toContainEqual(expect.stringContaining('cdc_relay_pending_rows{'));
 });
 

@@ -73,6 +73,6 @@ export class Looked {
     if (this.head === null) return Promise.reject(new Error('no answer'));
     const { oldestPendingMs } = this;
     const waiting = { pendingRows: 0, oldestPendingMs, delayedRows: 0, failedRows: 0 };
-    return Promise.resolve({ serverMs: Date.now(), head: at(this.head), outboxes: [waiting, null] });
+    return Promise.resolve({ serverMs: Date.now(), head: at(this.head), outboxes: [waiting, null], outboxesTookMs: 0 });
   }
 }

@@ -25,6 +25,7 @@ const IDLE: Vitals = {
   sinceAckedMs: LONG,
   sinceFlushedMs: LONG,
   oldestPendingMs: 0,
+  stillPendingMs: 0,
   heldLanes: [],
   stuckLane: null,
 };
@@ -72,11 +73,11 @@ describe('the word', () => {
 
 describe('what is stuck', () => {
   test.each<[string, string[], Vitals]>([
-    ['the stream is frozen', ['tail'], { ...IDLE, tailBehindMs: LONG, oldestPendingMs: LONG }],
+    ['the stream is frozen', ['tail'], { ...IDLE, tailBehindMs: LONG, oldestPendingMs: LONG, stillPendingMs: LONG }],
     [
       'the stream is frozen, a moment before that is sure',
       [],
-      { ...IDLE, tailBehindMs: 9_900, oldestPendingMs: 10_100 },
+      { ...IDLE, tailBehindMs: 9_900, oldestPendingMs: 10_100, stillPendingMs: 10_100 },
     ],
     ['log of others is read', [], { ...IDLE, tailBehindMs: LONG, sinceRoutedMs: 10 }],
     ['a huge transaction is read', [], { ...IDLE, tailBehindMs: LONG, sinceAckedMs: 10 }],
@@ -112,11 +113,16 @@ describe('what is stuck', () => {
     [
       'the application holds what is delivered',
       [],
-      { ...IDLE, unsettledMs: LONG, oldestPendingMs: LONG, term: { ...TERM, lockedRows: 1 } },
+      { ...IDLE, unsettledMs: LONG, oldestPendingMs: LONG, stillPendingMs: LONG, term: { ...TERM, lockedRows: 1 } },
     ],
-    ['the sweep does not serve', ['sweep'], { ...IDLE, oldestPendingMs: LONG }],
-    ['rows wait for a topic that is missing', [], { ...IDLE, oldestPendingMs: LONG, term: parked('topic') }],
-    ['rows of one aggregate wait', [], { ...IDLE, oldestPendingMs: LONG, term: parked('pair') }],
+    ['the sweep does not serve', ['sweep'], { ...IDLE, oldestPendingMs: LONG, stillPendingMs: LONG }],
+    ['what was pending before the last acknowledgement', [], { ...IDLE, oldestPendingMs: LONG }],
+    [
+      'rows wait for a topic that is missing',
+      [],
+      { ...IDLE, oldestPendingMs: LONG, stillPendingMs: LONG, term: parked('topic') },
+    ],
+    ['rows of one aggregate wait', [], { ...IDLE, oldestPendingMs: LONG, stillPendingMs: LONG, term: parked('pair') }],
   ])('%s: %j', (_, stuck, vitals) => {
     expect(parts(vitals)).toEqual(stuck);
   });
