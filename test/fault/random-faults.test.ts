@@ -64,8 +64,10 @@ test(
     );
     tell('the last fault is over');
     await writers.stop();
-    const isSettled = async (): Promise<boolean> =>
-      (await bed.count('outbox', WAITS)) + (await bed.count('cdc_relay_parked')) === 0;
+    const isSettled = async (): Promise<boolean> => {
+      expect(relay.failures).toEqual([]);
+      return (await bed.count('outbox', WAITS)) + (await bed.count('cdc_relay_parked')) === 0;
+    };
     await bed.orTail(() => until(isSettled, { withinMs: SETTLED_WITHIN_MS, what: 'nothing waits', everyMs: 100 }));
     tell('nothing waits any more');
     expect(await relay.stop()).toBe(0);

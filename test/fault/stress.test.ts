@@ -67,8 +67,12 @@ test(
     const { counts: faults } = await faulting;
     tell('the last fault is over');
     await writers.stop();
-    const isSettled = async (): Promise<boolean> =>
-      (await bed.count('outbox', "status IN ('pending', 'processing')")) + (await bed.count('cdc_relay_parked')) === 0;
+    const isSettled = async (): Promise<boolean> => {
+      expect(relay.failures).toEqual([]);
+      return (
+        (await bed.count('outbox', "status IN ('pending', 'processing')")) + (await bed.count('cdc_relay_parked')) === 0
+      );
+    };
     await bed.orTail(() => until(isSettled, { withinMs: SETTLED_WITHIN_MS, what: 'nothing waits', everyMs: 100 }));
     tell('nothing waits any more');
     expect(await relay.stop()).toBe(0);
