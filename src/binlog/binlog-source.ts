@@ -1,6 +1,12 @@
 import { RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
-import { comparePositions, formatPosition, type Checkpoint, type Position } from '../model/position.ts';
+import {
+  comparePositions,
+  formatPosition,
+  MAX_START_OFFSET,
+  type Checkpoint,
+  type Position,
+} from '../model/position.ts';
 import type { MysqlSettings, OutboxSettings } from '../model/settings.ts';
 import type { Source, TransactionGroup } from '../model/source.ts';
 import { DumpConnection } from './dump-connection.ts';
@@ -10,6 +16,7 @@ import { LogReader } from './log-reader.ts';
 import { lookAhead } from './look-ahead.ts';
 import { PiecewiseTransaction } from './piecewise-transaction.ts';
 import { PreparedXa } from './prepared-xa.ts';
+import { Reunion } from './reunion.ts';
 import type { ServerFacts } from './server-facts.ts';
 import { newCounters, type SourceCounters } from './source-counters.ts';
 import { Tail } from './tail.ts';
@@ -58,6 +65,8 @@ interface StreamParts {
   readonly options: BinlogSourceOptions;
   readonly seen: Seen;
   readonly from: Position | LargeTransaction;
+  /** What is to be met on the way there. */
+  readonly reunion: Reunion | null;
   /** Null: to be asked for. */
   readonly facts: ServerFacts | null;
   readonly signal: AbortSignal;
@@ -83,8 +92,8 @@ async function* streamFrom(
   };
   signal.addEventListener('abort', stop);
   try {
-    const ahead = seen.nameless ? await lookAhead({ ...options, tolerant }, from.position, signal) : null;
-    let open = await openTail({ ...parts, from: from.position, facts: ahead });
+    const ahead = seen.nameless ? await lookAhead({ ...options, tolerant }, startOf(from), signal) : null;
+    let open = await openTail({ ...parts, from: from.position, reunion: Reunion.at(from), facts: ahead });
     ({ tail } = open);
     options.log.info('binlog-streaming', { from: formatPosition(from.position) });
     while (!hasBeenAborted(signal)) {
@@ -99,14 +108,17 @@ async function* streamFrom(
       const { large } = tail;
       if (large === null) return;
       options.log.info('binlog-second-read', { from: formatPosition(large.begin) });
-      open = await openTail({ ...parts, from: large, facts: open.facts });
+      open = await openTail({ ...parts, from: large, reunion: null, facts: open.facts });
       ({ tail } = open);
       if (hasBeenAborted(signal)) return;
       inPieces = true;
       seen.reached = large.end;
+      const { begin, end, sid, gno, commitMicros } = large;
+      const gtid = sid === null ? null : { sid, gno };
       yield {
         transactions: [new PiecewiseTransaction(large, tail)],
-        reached: large.end,
+        reached: end,
+        last: { end, beginOffset: begin.offset, gtid, commitMicros },
         skipped: [],
         worthSaving: false,
       };
@@ -122,17 +134,18 @@ async function* streamFrom(
   }
 }
 
-async function openTail({
-  options,
-  seen,
-  from,
-  facts,
-  signal,
-  tolerant,
-}: StreamParts): Promise<{ tail: Tail; facts: ServerFacts }> {
+async function openTail(parts: StreamParts): Promise<{ tail: Tail; facts: ServerFacts }> {
+  const { options, seen, from, reunion, facts, signal, tolerant } = parts;
   const { mysql, outboxes, maxTransactionBytes } = options;
-  const at = 'begin' in from ? from.begin : from;
-  const open = await DumpConnection.open({ mysql, outboxes, from: at, withHeads: false, signal });
+  const begin = 'begin' in from ? from.begin : from;
+  const isInOlderFile = reunion !== null && reunion.begin.file !== begin.file;
+  const question = isInOlderFile ? 'files' : null;
+  const open = await DumpConnection.open({ mysql, outboxes, from: reunion?.begin ?? begin, question, signal });
+  if (isInOlderFile && open.facts.files?.includes(reunion.begin.file) === false) {
+    // What came before it has been purged, the checkpoint has not.
+    open.dump.close();
+    return openTail({ ...parts, reunion: null });
+  }
   const known = facts ?? open.facts;
   const reader = new LogReader({
     from,
@@ -144,8 +157,14 @@ async function openTail({
     counters: seen.counters,
     prepared: seen.prepared,
     tolerant,
+    reunion,
   });
   return { tail: new Tail(mysql, open.dump, reader), facts: known };
+}
+
+/** Where a dump can begin that passes the checkpoint. */
+function startOf({ position, lastBegin }: Checkpoint): Position {
+  return position.offset > MAX_START_OFFSET && lastBegin !== null ? lastBegin : position;
 }
 
 /** Asked anew after each await. */

@@ -1,15 +1,12 @@
 import ZongJi from '@vlasky/zongji';
 import type { Connection } from 'mysql2';
 import { fault, type RelayError } from '../model/fault.ts';
-import { formatPosition, type Position } from '../model/position.ts';
+import { formatPosition, MAX_START_OFFSET, type Position } from '../model/position.ts';
 import type { MysqlSettings, OutboxSettings } from '../model/settings.ts';
 import { connectionOptions } from '../mysql/connection.ts';
 import { checkColumns } from './column-check.ts';
 import { binlogDisabled, dumpFault } from './dump-faults.ts';
-import { askFacts, type ServerFacts } from './server-facts.ts';
-
-/** The dump command has 32 bits for the position. */
-const MAX_OFFSET = 0xffff_ffff;
+import { askFacts, type LogQuestion, type ServerFacts } from './server-facts.ts';
 
 /** While the socket is paused the server waits with a full buffer; it must not take that for a dead client. */
 const NET_WRITE_TIMEOUT_SECONDS = 86_400;
@@ -44,8 +41,8 @@ export interface DumpOptions {
   readonly mysql: MysqlSettings;
   readonly outboxes: readonly OutboxSettings[];
   readonly from: Position;
-  /** Ask for the end of the log too (`ServerFacts.heads`). */
-  readonly withHeads: boolean;
+  /** What is to be asked about the log too. */
+  readonly question: LogQuestion;
   readonly signal: AbortSignal;
 }
 
@@ -69,8 +66,8 @@ export class DumpConnection {
   }
 
   /** Throws a RelayError, and has closed what it opened. Nothing arrives before `start`. */
-  static async open({ mysql, from, outboxes, withHeads, signal }: DumpOptions): Promise<OpenDump> {
-    if (from.offset > MAX_OFFSET) {
+  static async open({ mysql, from, outboxes, question, signal }: DumpOptions): Promise<OpenDump> {
+    if (from.offset > MAX_START_OFFSET) {
       const at = formatPosition(from);
       throw fault('BINLOG_POSITION_UNUSABLE', 'halt', `cannot read from ${at}: a dump begins below 4 GiB of a file`);
     }
@@ -89,7 +86,7 @@ export class DumpConnection {
     try {
       giveUp.throwIfAborted();
       zongji.start({ serverId: mysql.serverId, filename: from.file, position: from.offset });
-      const [facts] = await Promise.all([dump.#ask(outboxes, withHeads), dump.#announce(mysql.heartbeatMs), ready]);
+      const [facts] = await Promise.all([dump.#ask(outboxes, question), dump.#announce(mysql.heartbeatMs), ready]);
       return { dump, facts };
     } catch (error) {
       dump.close();
@@ -129,9 +126,9 @@ export class DumpConnection {
   }
 
   /** zongji uses both connections for one thing after the other: this is answered before it is ready. */
-  async #ask(outboxes: readonly OutboxSettings[], withHeads: boolean): Promise<ServerFacts> {
+  async #ask(outboxes: readonly OutboxSettings[], question: LogQuestion): Promise<ServerFacts> {
     if (this.#zongji.ctrlConnection === null) throw new Error('no control connection');
-    const facts = await askFacts(this.#zongji.ctrlConnection, outboxes, withHeads);
+    const facts = await askFacts(this.#zongji.ctrlConnection, outboxes, question);
     if (!facts.logBin) throw binlogDisabled();
     checkColumns(facts.outboxes);
     return facts;

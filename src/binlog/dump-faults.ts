@@ -27,7 +27,7 @@ function cannotRead(message: string, from: Position, cause: unknown): RelayError
   if (/same server_(?:uuid|id)/i.test(message)) return serverIdClash(cause);
   if (/binary log is not open/i.test(message)) return binlogDisabled(cause);
   const hint = /max_allowed_packet|bogus data|middle of event|log event/i.test(message)
-    ? 'it is probably no event boundary of this file'
+    ? 'the position is probably not an event boundary of this file; or an event there is larger than max_allowed_packet'
     : 'the file was purged, the log was reset, or this is another server';
   const at = formatPosition(from);
   return fault('BINLOG_POSITION_UNUSABLE', 'halt', `cannot read from ${at}: ${hint} (the server: ${message})`, cause);

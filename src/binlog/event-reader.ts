@@ -19,6 +19,7 @@ import { u16, u32, u48 } from './little-endian.ts';
 import type { LogPosition } from './log-position.ts';
 import { inflateEvent, isCompressedRows } from './mariadb-compressed.ts';
 import { AT_ONCE_BYTES, inflateAtOnce, readPayload, type Payload } from './payload.ts';
+import type { Reunion } from './reunion.ts';
 import type { OutboxTable } from './outbox-table.ts';
 import { CHANGES, readRowsEvent, type RowsEvent } from './rows-event.ts';
 import { readStatement } from './query-event.ts';
@@ -37,6 +38,8 @@ export interface EventReaderOptions {
   readonly assembler: TransactionAssembler;
   /** A transaction that cannot be read is passed over by the headers of its events. */
   readonly tolerant: boolean;
+  /** What the stream must meet before it has news. */
+  readonly reunion: Reunion | null;
 }
 
 /**
@@ -52,13 +55,15 @@ export class EventReader {
   readonly #inside = new EventSplitter((b, start, end) => this.#insideEvent(b, start, end));
   #checksumBytes = CHECKSUM_BYTES;
   #large: Payload | null = null;
+  #reunion: Reunion | null;
 
-  constructor({ position, tables, groups, assembler, tolerant }: EventReaderOptions) {
+  constructor({ position, tables, groups, assembler, tolerant, reunion }: EventReaderOptions) {
     this.#position = position;
     this.#tables = tables;
     this.#groups = groups;
     this.#assembler = assembler;
     this.#tolerant = tolerant;
+    this.#reunion = reunion;
   }
 
   /**
@@ -118,12 +123,36 @@ export class EventReader {
     if (inFile && type !== EventType.Heartbeat && type !== EventType.HeartbeatV2) {
       if (!this.#position.advance(size, u32(b, start + END_AT))) throw new RangeError('an event out of its place');
     }
+    if (this.#reunion !== null) {
+      this.#onTheWay(this.#reunion, type, inFile, b, start, end, bodyEnd);
+      return;
+    }
     try {
       this.#take(type, b, start, end, bodyEnd);
     } catch (error) {
       this.#passOver(error, type, u32(b, start));
     }
     if (this.#assembler.isBetween) this.#groups.reach(this.#position);
+  }
+
+  /** Before the place where the stream begins: only what tells of the file itself is taken. */
+  #onTheWay(
+    reunion: Reunion,
+    type: number,
+    inFile: boolean,
+    b: Buffer,
+    start: number,
+    end: number,
+    bodyEnd: number,
+  ): void {
+    if (type === EventType.Heartbeat) reunion.logEnds(readHeartbeat(b, start, bodyEnd));
+    else if (type === EventType.HeartbeatV2) reunion.logEnds(readHeartbeatV2(b, start, bodyEnd));
+    else if (OF_THE_FILE.has(type)) this.#take(type, b, start, end, bodyEnd);
+    else if (inFile && !reunion.hasMet && !MEANINGLESS.has(type)) {
+      this.#checkSum(b, start, end, bodyEnd);
+      reunion.meet(type, b, start, bodyEnd);
+    }
+    if (reunion.isOver(this.#position)) this.#reunion = null;
   }
 
   /** Gives up the transaction that the event belongs to. Throws what is not of one transaction alone. */

@@ -3,6 +3,7 @@ import type { Position } from '../model/position.ts';
 import type { TransactionGroup } from '../model/source.ts';
 import type { GroupStart } from './gtid-event.ts';
 import { GtidRuns } from './gtid-runs.ts';
+import { LastTransaction } from './last-transaction.ts';
 import type { LogPosition } from './log-position.ts';
 import type { RowsEvent } from './rows-event.ts';
 import { CommittedTransaction, type TransactionCursor } from './transaction-cursor.ts';
@@ -23,10 +24,11 @@ export class GroupBuilder {
   #offset: number;
   #sealedFile: string;
   #sealedOffset: number;
+  readonly #last = new LastTransaction();
   #foreignBytes = 0;
   #rotated = false;
 
-  constructor(from: LogPosition, cursor: TransactionCursor) {
+  constructor(from: Position, cursor: TransactionCursor) {
     this.#cursor = cursor;
     this.#file = this.#sealedFile = from.file;
     this.#offset = this.#sealedOffset = from.offset;
@@ -44,9 +46,11 @@ export class GroupBuilder {
   }
 
   /** A transaction with nothing for us; `foreignBytes` of log that are nobody's bookkeeping. */
-  skip({ sid, gno }: GroupStart, foreignBytes: number): void {
+  skip(group: GroupStart, foreignBytes: number, end: Position): void {
+    const { sid, gno } = group;
     if (sid !== null) this.#runs.add(sid, gno);
     this.#foreignBytes += foreignBytes;
+    this.#last.note(group, end);
   }
 
   /** No transaction is open at `position`. */
@@ -56,7 +60,9 @@ export class GroupBuilder {
     this.#offset = position.offset;
   }
 
-  #push(group: GroupStart, events: readonly RowsEvent[], { file, offset }: Position, why: Fault | null): void {
+  #push(group: GroupStart, events: readonly RowsEvent[], end: Position, why: Fault | null): void {
+    const { file, offset } = end;
+    this.#last.note(group, end);
     const skipped = this.#runs.take();
     this.#transactions.push(new CommittedTransaction(this.#cursor, events, file, offset, group, skipped, why));
     this.#foreignBytes = 0;
@@ -69,6 +75,7 @@ export class GroupBuilder {
     const group: TransactionGroup = {
       transactions: this.#transactions,
       reached: { file: this.#file, offset: this.#offset },
+      last: this.#last.take(),
       skipped: this.#runs.take(),
       worthSaving,
     };

@@ -20,6 +20,9 @@ export class GroupStart {
   sid: string | null = null;
   gno = 0;
   commitMicros = 0;
+  /** Where its first event begins. */
+  file = '';
+  begin = 0;
   /** MariaDB: one statement without a commit event. */
   standalone = false;
 

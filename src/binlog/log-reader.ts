@@ -8,6 +8,7 @@ import { LogPosition } from './log-position.ts';
 import type { KnownOutbox } from './outbox-table.ts';
 import type { Payload } from './payload.ts';
 import { PreparedXa } from './prepared-xa.ts';
+import type { Reunion } from './reunion.ts';
 import type { SourceCounters } from './source-counters.ts';
 import { type OnDefinition, TableRegistry } from './table-registry.ts';
 import { TransactionAssembler } from './transaction-assembler.ts';
@@ -29,6 +30,8 @@ export interface LogReaderOptions {
   readonly prepared?: PreparedXa;
   /** Events that cannot be read do not end the stream; their transactions are handed on without rows. Default: false. */
   readonly tolerant?: boolean;
+  /** What is met before `from`: events are handed over from its beginning on. Default: they begin at `from`. */
+  readonly reunion?: Reunion | null;
   /** Given: nothing is read but statements that may have changed the columns of an outbox table. */
   readonly onDefinition?: OnDefinition;
 }
@@ -44,19 +47,20 @@ export class LogReader {
 
   constructor(options: LogReaderOptions) {
     const { from, maxTransactionBytes, counters, prepared = new PreparedXa(), onDefinition = null } = options;
-    const { tolerant = false } = options;
+    const { tolerant = false, reunion = null } = options;
     this.#secondRead = 'begin' in from ? new SecondRead(from) : null;
-    const position = new LogPosition('begin' in from ? from.begin : from);
+    const begin = 'begin' in from ? from.begin : from;
+    const position = new LogPosition(reunion?.begin ?? begin);
     this.#position = position;
     this.#cursor = new TransactionCursor(counters);
     const tables = new TableRegistry({ ...options, position, onDefinition });
-    this.#groups = new GroupBuilder(position, this.#cursor);
+    this.#groups = new GroupBuilder(begin, this.#cursor);
     const groups = this.#groups;
     this.#assembler = new TransactionAssembler({
       ...{ position, tables, groups, counters, prepared, maxTransactionBytes, tolerant },
       secondRead: this.#secondRead,
     });
-    this.#events = new EventReader({ position, tables, groups, assembler: this.#assembler, tolerant });
+    this.#events = new EventReader({ position, tables, groups, assembler: this.#assembler, tolerant, reunion });
   }
 
   /** Row bytes of the transactions that the next group will hold. */

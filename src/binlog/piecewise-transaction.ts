@@ -8,6 +8,7 @@ import type { Tail } from './tail.ts';
 /** A transaction that a tail reads for the second time, as its rows are asked for. */
 export class PiecewiseTransaction implements Transaction {
   readonly end: Position;
+  readonly beginOffset: number;
   readonly gtid: Gtid | null;
   readonly commitMicros: number;
   /** Those before it came with the group before it. */
@@ -15,8 +16,9 @@ export class PiecewiseTransaction implements Transaction {
   readonly undecodable = null;
   readonly #tail: Tail;
 
-  constructor({ end, sid, gno, commitMicros }: LargeTransaction, tail: Tail) {
+  constructor({ begin, end, sid, gno, commitMicros }: LargeTransaction, tail: Tail) {
     this.end = end;
+    this.beginOffset = begin.offset;
     this.gtid = sid === null ? null : { sid, gno };
     this.commitMicros = commitMicros;
     this.#tail = tail;

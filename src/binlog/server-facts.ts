@@ -13,6 +13,8 @@ export interface ServerFacts {
   readonly outboxes: readonly KnownOutbox[];
   /** The end of the log before and after the definitions were read; null when it was not asked for. */
   readonly heads: { readonly before: Position; readonly after: Position } | null;
+  /** Files of the log; null when they were not asked for, or may not be. */
+  readonly files: readonly string[] | null;
 }
 
 const VARIABLES =
@@ -57,16 +59,19 @@ const Columns = z.array(
   }),
 );
 
+/** `heads`: the definitions can be placed in the log; `files`: those that are there. */
+export type LogQuestion = 'heads' | 'files' | null;
+
 /**
- * Queues the questions on `connection`, behind what is queued there already. `withHeads`: the definitions can be
- * placed in the log. Rejects with the driver's error.
+ * Queues the questions on `connection`, behind what is queued there already. Rejects with the driver's error.
  */
 export async function askFacts(
   connection: Connection,
   outboxes: readonly OutboxSettings[],
-  withHeads: boolean,
+  question: LogQuestion,
 ): Promise<ServerFacts> {
   const names = outboxes.map(({ schema, table }) => [schema, table]);
+  const withHeads = question === 'heads';
   const askLogs = () => (withHeads ? ask(connection, LOGS, []) : null);
   const open = (name: readonly string[]) => ask(connection, OPEN_TABLE, name).catch(() => null); // it may be gone
   const answers = await Promise.all([
@@ -75,6 +80,7 @@ export async function askFacts(
     withHeads ? Promise.all(names.map(open)) : null,
     ask(connection, COLUMNS, [names]),
     askLogs(),
+    question === 'files' ? ask(connection, LOGS, []).catch(() => null) : null,
   ]);
   const [{ logBin, nameCase, version }] = Variables.parse(answers[0]);
   const heads = withHeads ? { before: headOf(answers[1]), after: headOf(answers[4]) } : null;
@@ -97,6 +103,7 @@ export async function askFacts(
       definitionIsStale: false,
     })),
     heads,
+    files: answers[5] === null ? null : Logs.parse(answers[5]).map(({ Log_name: name }) => name),
   };
 }
 

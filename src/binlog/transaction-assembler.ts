@@ -55,7 +55,6 @@ export class TransactionAssembler {
   readonly #open = new OpenTransaction();
   readonly #group = new GroupStart();
   #state: State = 'between';
-  #begin = 0;
   /** Our own transaction: all of it is passed over. */
   #own = false;
   #sawTable = false;
@@ -260,7 +259,7 @@ export class TransactionAssembler {
       this.#groups.giveUp(this.#group, this.#undecodable, end);
       this.#undecodable = null;
     } else if (events.length > 0) this.#groups.commit(this.#group, events, bytes, end);
-    else this.#groups.skip(this.#group, this.#foreign ? end.offset - this.#begin : 0);
+    else this.#groups.skip(this.#group, this.#foreign ? end.offset - this.#group.begin : 0, end);
   }
 
   /** The log breaks off inside a transaction (the server crashed there): it was rolled back. */
@@ -306,14 +305,14 @@ export class TransactionAssembler {
 
   /** Of the open transaction; for messages. */
   get #beginning(): string {
-    return `${this.#position.file}:${this.#begin}`;
+    return `${this.#position.file}:${this.#group.begin}`;
   }
 
   #largeOne(): LargeTransaction {
     const { file, offset } = this.#position;
-    const { sid, gno, commitMicros } = this.#group;
+    const { sid, gno, commitMicros, begin } = this.#group;
     const rolledBack = this.#open.rolledBack;
-    return { begin: { file, offset: this.#begin }, end: { file, offset }, sid, gno, commitMicros, rolledBack };
+    return { begin: { file, offset: begin }, end: { file, offset }, sid, gno, commitMicros, rolledBack };
   }
 
   #enter(seconds: number): void {
@@ -323,7 +322,8 @@ export class TransactionAssembler {
 
   #start(): GroupStart {
     this.#state = 'opened';
-    this.#begin = this.#position.eventAt;
+    this.#group.file = this.#position.file;
+    this.#group.begin = this.#position.eventAt;
     this.#own = false;
     this.#sawTable = false;
     this.#foreign = false;

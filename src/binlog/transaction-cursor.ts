@@ -9,6 +9,7 @@ import type { SourceCounters } from './source-counters.ts';
 
 /** A transaction as the stream holds it: numbers and slices; what is made of them is made when asked for. */
 export class CommittedTransaction implements Transaction {
+  readonly beginOffset: number;
   readonly commitMicros: number;
   readonly skipped: readonly GtidRun[];
   readonly pieces = null;
@@ -33,6 +34,7 @@ export class CommittedTransaction implements Transaction {
     this.events = events;
     this.#file = file;
     this.#offset = offset;
+    this.beginOffset = group.file === file ? group.begin : -1;
     this.#sid = group.sid;
     this.#gno = group.gno;
     this.commitMicros = group.commitMicros;

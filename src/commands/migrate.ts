@@ -45,7 +45,7 @@ function explained(
     case 'MYSQL_ACCESS_DENIED': {
       const schemas = [...new Set([database, ...settings.outboxes.map(({ schema }) => quoteIdentifier(schema))])];
       const grants = schemas.map(
-        (schema) => `GRANT SELECT, INSERT, CREATE ON ${schema}.* TO ${quoteAccount(account)};`,
+        (schema) => `GRANT SELECT, INSERT, CREATE, ALTER ON ${schema}.* TO ${quoteAccount(account)};`,
       );
       return { ...problem, server, fix: [...grants, 'or hand this on: cdc-relay migrate --print'].join('\n') };
     }

@@ -1,5 +1,5 @@
-import type { Checkpoint, GtidRun, Position } from '../model/position.ts';
-import type { Transaction } from '../model/source.ts';
+import { type Checkpoint, formatGtid, type GtidRun, MAX_START_OFFSET, type Position } from '../model/position.ts';
+import { beginOf, type Landmark, type Transaction, type TransactionGroup } from '../model/source.ts';
 import type { GtidSet } from './gtid-set.ts';
 import { TransactionRing } from './transaction-ring.ts';
 
@@ -20,10 +20,15 @@ export interface Committable extends Checkpoint {
   readonly boundary: Boundary | null;
 }
 
+type Reached = Pick<TransactionGroup, 'reached' | 'last' | 'skipped' | 'worthSaving'>;
+type LastOfCheckpoint = Pick<Checkpoint, 'lastBegin' | 'lastGtid' | 'lastCommitMicros'>;
+
 /** A boundary reached behind all transactions before number `after`. */
 interface Boundary {
   readonly after: number;
   readonly position: Position;
+  /** The last transaction before it; null: transaction `after - 1`, or the saved checkpoint's. */
+  readonly last: Landmark | null;
   worthSaving: boolean;
 }
 
@@ -32,7 +37,8 @@ interface Boundary {
  * last transaction of the fully settled prefix, and to a boundary reached behind it.
  *
  * Transactions are numbered from 0 in the order they were opened. Invariants: a count never falls below zero; a
- * checkpoint never passes a transaction with a count, never lies inside one and never goes back.
+ * checkpoint never passes a transaction with a count, never lies inside one, never goes back and never lies where no
+ * dump can begin (what a very large transaction has pushed past 4 GiB waits for the next file).
  */
 export class AckWindow {
   readonly #open = new TransactionRing();
@@ -47,7 +53,7 @@ export class AckWindow {
   constructor(from: Checkpoint, gtids: GtidSet | null) {
     this.#saved = from;
     this.#gtids = gtids;
-    this.#reached = { after: 0, position: from.position, worthSaving: false };
+    this.#reached = { after: 0, position: from.position, last: null, worthSaving: false };
   }
 
   /** Transactions opened and not yet behind a committed checkpoint. */
@@ -101,25 +107,34 @@ export class AckWindow {
     this.#open.count(transaction, rows);
   }
 
-  /** The stream stands at a boundary behind everything opened so far. */
-  reached(position: Position, skipped: readonly GtidRun[], worthSaving: boolean): void {
+  /**
+   * The stream stands at a boundary behind everything opened so far. Returns whether that alone is worth saving: so it
+   * is, too, when the saved checkpoint knows of no transaction by which the log could be told from another.
+   */
+  reached({ reached: position, skipped, worthSaving, last }: Reached): boolean {
     const after = this.#open.next;
     for (const run of skipped) this.#skip(after, run);
-    this.#reached = { after, position, worthSaving: worthSaving || this.#reached.worthSaving };
+    const before = this.#reached;
+    this.#reached = {
+      ...{ after, position },
+      last: last ?? (before.after === after ? before.last : null),
+      worthSaving: worthSaving || before.worthSaving || (last !== null && this.#saved.lastBegin === null),
+    };
+    return this.#reached.worthSaving;
   }
 
   /** What may be saved now; null when that would move nothing. */
   committable(): Committable | null {
-    const through = this.#open.settledThrough();
+    let through = this.#open.settledThrough();
+    let boundary = this.#reached.after === through ? this.#reached : null;
+    if (boundary !== null && boundary.position.offset > MAX_START_OFFSET) boundary = null;
+    if (boundary === null) through = this.#startable(through);
     const moved = through > this.#open.first;
-    const boundary = this.#reached.after === through ? this.#reached : null;
     if (!moved && boundary?.worthSaving !== true) return null;
     const gtids = this.#gtids?.copy() ?? null;
-    const last = through - 1;
     const checkpoint = {
-      position: boundary?.position ?? this.#open.end(last),
-      lastGtid: moved ? this.#open.gtidText(last) : this.#saved.lastGtid,
-      lastCommitMicros: moved ? this.#open.commitMicros(last) : this.#saved.lastCommitMicros,
+      position: boundary?.position ?? this.#open.end(through - 1),
+      ...this.#last(boundary?.last ?? null, moved ? through - 1 : null),
       through,
       gtids,
       skippedRuns: this.#collect(gtids, through, boundary !== null),
@@ -137,6 +152,30 @@ export class AckWindow {
     this.#open.dropBefore(checkpoint.through);
     if (checkpoint.boundary !== null) checkpoint.boundary.worthSaving = false;
     this.#saved = checkpoint;
+  }
+
+  /** Back to before transactions that end where no dump can begin. */
+  #startable(through: number): number {
+    let startable = through;
+    while (startable > this.#open.first && this.#open.endOffset(startable - 1) > MAX_START_OFFSET) startable--;
+    return startable;
+  }
+
+  #last(landmark: Landmark | null, transaction: number | null): LastOfCheckpoint {
+    if (landmark !== null) {
+      const { gtid, commitMicros } = landmark;
+      const lastGtid = gtid === null ? null : formatGtid(gtid);
+      return { lastBegin: beginOf(landmark), lastGtid, lastCommitMicros: commitMicros };
+    }
+    if (transaction === null) {
+      const { lastBegin, lastGtid, lastCommitMicros } = this.#saved;
+      return { lastBegin, lastGtid, lastCommitMicros };
+    }
+    return {
+      lastBegin: this.#open.begin(transaction),
+      lastGtid: this.#open.gtidText(transaction),
+      lastCommitMicros: this.#open.commitMicros(transaction),
+    };
   }
 
   /** Runs that go on where the last one ends become one: behind a row that is stuck there may be millions. */

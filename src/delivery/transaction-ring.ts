@@ -13,6 +13,8 @@ export class TransactionRing {
   next = 0;
   #capacity = FIRST_CAPACITY;
   #unsettled = new Int32Array(FIRST_CAPACITY);
+  /** -1: not in the file of its end. */
+  #beginOffset = new Float64Array(FIRST_CAPACITY);
   #endOffset = new Float64Array(FIRST_CAPACITY);
   #file = new Int32Array(FIRST_CAPACITY);
   #commitMicros = new Float64Array(FIRST_CAPACITY);
@@ -29,12 +31,14 @@ export class TransactionRing {
     if (this.next - this.first === this.#capacity) this.#grow();
     const number = this.next++;
     const at = number & (this.#capacity - 1);
+    const { end, gtid } = transaction;
     this.#unsettled[at] = 1;
-    this.#endOffset[at] = transaction.end.offset;
-    this.#file[at] = this.#name(transaction.end.file);
+    this.#beginOffset[at] = transaction.beginOffset;
+    this.#endOffset[at] = end.offset;
+    this.#file[at] = this.#name(end.file);
     this.#commitMicros[at] = transaction.commitMicros;
-    this.#sid[at] = transaction.gtid === null ? -1 : this.#name(transaction.gtid.sid);
-    this.#gno[at] = transaction.gtid?.gno ?? 0;
+    this.#sid[at] = gtid === null ? -1 : this.#name(gtid.sid);
+    this.#gno[at] = gtid?.gno ?? 0;
     return number;
   }
 
@@ -65,6 +69,17 @@ export class TransactionRing {
   end(number: number): Position {
     const at = number & (this.#capacity - 1);
     return { file: this.#names[this.#file[at]], offset: this.#endOffset[at] };
+  }
+
+  endOffset(number: number): number {
+    return this.#endOffset[number & (this.#capacity - 1)];
+  }
+
+  /** Null: not in the file of its end. */
+  begin(number: number): Position | null {
+    const at = number & (this.#capacity - 1);
+    const offset = this.#beginOffset[at];
+    return offset < 0 ? null : { file: this.#names[this.#file[at]], offset };
   }
 
   commitMicros(number: number): number {
@@ -101,6 +116,7 @@ export class TransactionRing {
       return to;
     };
     this.#unsettled = move(this.#unsettled, new Int32Array(capacity));
+    this.#beginOffset = move(this.#beginOffset, new Float64Array(capacity));
     this.#endOffset = move(this.#endOffset, new Float64Array(capacity));
     this.#file = move(this.#file, new Int32Array(capacity));
     this.#commitMicros = move(this.#commitMicros, new Float64Array(capacity));

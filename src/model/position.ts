@@ -25,11 +25,19 @@ export interface Checkpoint {
   readonly position: Position;
   /** Executed GTIDs up to the position, as the server writes a set; null where GTIDs are off. */
   readonly gtidSet: string | null;
-  /** Of the last transaction before the position that was seen; null when none was. */
+  /**
+   * Where the last transaction before the position begins, whatever it was about; null when none was seen. The log is
+   * the one that was read when that transaction is still there.
+   */
+  readonly lastBegin: Position | null;
+  /** Its GTID. */
   readonly lastGtid: string | null;
-  /** Commit time of that transaction by the server's clock, microseconds since the epoch; null when none was seen. */
+  /** Its commit time by the server's clock, microseconds since the epoch; null when none was seen. */
   readonly lastCommitMicros: number | null;
 }
+
+/** No dump begins behind it: its command has 32 bits for the offset, whatever the length of the file. */
+export const MAX_START_OFFSET = 0xffff_ffff;
 
 /** Order of two positions of one server. File names end in a number that may grow beyond its padding. */
 export function comparePositions(a: Position, b: Position): number {

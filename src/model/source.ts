@@ -2,16 +2,26 @@ import type { Fault } from './fault.ts';
 import type { Checkpoint, Gtid, GtidRun, Position } from './position.ts';
 import type { RowCursor } from './row.ts';
 
+/** A committed transaction, as a later stream knows it again. */
+export interface Landmark {
+  /** Behind its commit event: a stream may begin here. */
+  readonly end: Position;
+  /** Where its first event begins, in the same file; -1 where it began in another, which a crash cut off. */
+  readonly beginOffset: number;
+  readonly gtid: Gtid | null;
+  /** Commit time by the server's clock, microseconds since the epoch. */
+  readonly commitMicros: number;
+}
+
+export function beginOf({ end, beginOffset }: Landmark): Position | null {
+  return beginOffset < 0 ? null : { file: end.file, offset: beginOffset };
+}
+
 /**
  * A committed transaction with at least one outbox row that is the tail's to deliver. Handed on at its commit event,
  * never before; changes that it made to its own rows are already folded in.
  */
-export interface Transaction {
-  /** Behind its commit event: a stream may begin here. */
-  readonly end: Position;
-  readonly gtid: Gtid | null;
-  /** Commit time by the server's clock, microseconds since the epoch. */
-  readonly commitMicros: number;
+export interface Transaction extends Landmark {
   /** GTIDs of the transactions between the previous one handed on and this one: nothing in them was for us. */
   readonly skipped: readonly GtidRun[];
   /**
@@ -38,6 +48,8 @@ export interface TransactionGroup {
   readonly transactions: readonly Transaction[];
   /** The last transaction boundary that the stream has reached (at or behind the last transaction's end). */
   readonly reached: Position;
+  /** The last transaction before `reached`, whatever was in it; null: the one of the group before. */
+  readonly last: Landmark | null;
   /** GTIDs behind the last transaction of this group, none of them for us. */
   readonly skipped: readonly GtidRun[];
   /**
@@ -52,7 +64,9 @@ export interface Source {
   /**
    * Streams what was committed behind `from`. One call is one connection: it ends by throwing a `RelayError`, or
    * returns when `signal` is aborted. Not pulled = the socket is paused. `tolerant`: the first transaction behind `from`
-   * was met before and cannot be decoded: it is handed on as `undecodable` instead of ending the stream.
+   * was met before and cannot be decoded: it is handed on as `undecodable` instead of ending the stream. Where
+   * `from.lastBegin` is known, that transaction must be there as it was, and the way from it to `from` open: else the
+   * stream ends with BINLOG_POSITION_UNUSABLE.
    */
   stream(from: Checkpoint, signal: AbortSignal, tolerant?: boolean): AsyncIterable<TransactionGroup>;
 }

@@ -1,3 +1,4 @@
+import type { Fault } from './fault.ts';
 import type { ParkedEntry, Scope } from './parked.ts';
 import type { Checkpoint, Position } from './position.ts';
 import type { RowCursor } from './row.ts';
@@ -132,6 +133,8 @@ export interface Store {
   lead(signal: AbortSignal, onStandby: () => void): Promise<Leader>;
   /** Null on the first start of this relay. */
   saved(): Promise<SavedOffsets | null>;
+  /** Why this server cannot go on behind a checkpoint that was saved on it; null: nothing is known against it. */
+  positionFault(checkpoint: Checkpoint): Promise<Fault | null>;
   /** What is parked, as the last leader wrote it. */
   parked(): Promise<readonly ParkedEntry[]>;
   /** One transaction: position, `high`, and where asked for the scope that parks everything. */

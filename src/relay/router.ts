@@ -6,9 +6,9 @@ import { TopicLanes } from '../delivery/topic-lanes.ts';
 import { type Clock, pause } from '../model/clock.ts';
 import { type Fault, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
-import { type Checkpoint, comparePositions, formatPosition, type Position } from '../model/position.ts';
+import { type Checkpoint, comparePositions, formatGtid, formatPosition, type Position } from '../model/position.ts';
 import { Form, type OutboxRow, type RowCursor } from '../model/row.ts';
-import type { Transaction, TransactionGroup } from '../model/source.ts';
+import { beginOf, type Landmark, type Transaction, type TransactionGroup } from '../model/source.ts';
 import { count, type RelayStats } from '../model/stats.ts';
 import type { Flusher } from './flusher.ts';
 import type { LaneSender } from './lane-sender.ts';
@@ -50,24 +50,31 @@ export interface RouterDeps {
 export class Router {
   readonly #deps: RouterDeps;
   readonly #touched = new Set<Lane>();
-  #routedThrough: Checkpoint;
+  /** Behind the last transaction that was routed whole. */
+  #position: Position;
+  /** That transaction; null: that of where it began. */
+  #last: Landmark | null = null;
   #waiting: { readonly position: Position; readonly resolve: () => void }[] = [];
   /** Rows of a transaction have gone into lanes, and not all of it. */
   isInside = false;
 
   constructor(deps: RouterDeps) {
     this.#deps = deps;
-    this.#routedThrough = deps.from;
+    this.#position = deps.from.position;
   }
 
   /** Where the next stream begins: behind the last transaction that was routed whole. */
   get routedThrough(): Checkpoint {
-    return this.#routedThrough;
+    const position = this.#position;
+    if (this.#last === null) return { ...this.#deps.from, position };
+    const { gtid, commitMicros } = this.#last;
+    const lastGtid = gtid === null ? null : formatGtid(gtid);
+    return { position, gtidSet: null, lastBegin: beginOf(this.#last), lastGtid, lastCommitMicros: commitMicros };
   }
 
   /** True once everything at or before `position` is routed; false when that takes too long or `signal` is aborted. */
   async hasRouted(position: Position, withinMs: number, signal: AbortSignal): Promise<boolean> {
-    const isRouted = (): boolean => comparePositions(this.#routedThrough.position, position) >= 0;
+    const isRouted = (): boolean => comparePositions(this.#position, position) >= 0;
     if (isRouted()) return true;
     const over = new AbortController();
     this.#waiting.push({ position, resolve: () => over.abort() });
@@ -81,18 +88,19 @@ export class Router {
     for (const transaction of group.transactions) {
       if (!(await this.#routeTransaction(transaction, signal))) return;
     }
-    window.reached(group.reached, group.skipped, group.worthSaving);
-    this.#reached({ ...this.#routedThrough, position: group.reached });
+    const isWorthSaving = window.reached(group);
+    this.#reached(group.reached, group.last ?? this.#last);
     this.#kickTouched();
-    if (group.worthSaving) flusher.wake();
+    if (isWorthSaving) flusher.wake();
     await this.#caughtUp(signal);
   }
 
-  #reached(checkpoint: Checkpoint): void {
-    this.#routedThrough = checkpoint;
+  #reached(reached: Position, last: Landmark | null): void {
+    this.#position = reached;
+    this.#last = last;
     if (this.#waiting.length === 0) return;
     this.#waiting = this.#waiting.filter(({ position, resolve }) => {
-      const isThere = comparePositions(checkpoint.position, position) >= 0;
+      const isThere = comparePositions(reached, position) >= 0;
       if (isThere) resolve();
       return !isThere;
     });
@@ -121,12 +129,7 @@ export class Router {
     stats.lastRouted = { atMs: clock.nowMs(), commitMicros: transaction.commitMicros };
     // Nothing of it may be on its way: the checkpoint moves over it nevertheless.
     if (window.isSettled(number)) this.#deps.flusher.wake();
-    this.#reached({
-      position: transaction.end,
-      gtidSet: null,
-      lastGtid: null,
-      lastCommitMicros: transaction.commitMicros,
-    });
+    this.#reached(transaction.end, transaction);
     return true;
   }
 

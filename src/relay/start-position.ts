@@ -26,6 +26,7 @@ export interface StartDeps {
 const NOWHERE: Checkpoint = {
   position: { file: '', offset: 0 },
   gtidSet: null,
+  lastBegin: null,
   lastGtid: null,
   lastCommitMicros: null,
 };

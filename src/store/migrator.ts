@@ -19,6 +19,8 @@ const WAIT_MS = 60_000;
 
 const RECORDS = 'cdc_relay_migrations';
 
+const DUPLICATE_COLUMN = 1060;
+
 /**
  * Brings the tables up to date. Every statement that has to wait for a lock gives up after a second and is tried
  * again: a waiting DDL statement makes the application's statements on the table queue behind it.
@@ -133,10 +135,15 @@ export class Migrator {
    * record (we died in between) would be taken for somebody else's.
    */
   async #apply(migration: Migration, before: ReadonlySet<string>): Promise<void> {
-    const isNew = !before.has(key(migration)) && migration.table !== RECORDS;
+    const isNew = !before.has(key(migration)) && migration.table !== RECORDS && !isChange(migration);
     if (isNew) await this.#record(migration.name);
     const doing = `applying ${migration.name} to ${key(migration)}`;
-    await this.#patiently(doing, () => this.#session.change(doing, migration.sql));
+    try {
+      await this.#patiently(doing, () => this.#session.change(doing, migration.sql));
+    } catch (error) {
+      // Applied, and we died before the record: one statement adds all its columns or none.
+      if (!isChange(migration) || !isDuplicateColumn(error)) throw error;
+    }
   }
 
   async #record(name: string): Promise<void> {
@@ -158,6 +165,16 @@ export class Migrator {
       }
     }
   }
+}
+
+/** Of a table that is there. */
+function isChange({ sql }: Migration): boolean {
+  return /^ALTER TABLE /m.test(sql);
+}
+
+function isDuplicateColumn(error: unknown): boolean {
+  const cause = error instanceof RelayError ? error.fault.cause : null;
+  return (cause as { readonly errno?: unknown } | null | undefined)?.errno === DUPLICATE_COLUMN;
 }
 
 function key({ schema, table }: Pick<OutboxSettings, 'schema' | 'table'>): string {

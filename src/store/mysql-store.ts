@@ -1,5 +1,5 @@
 import { type Clock } from '../model/clock.ts';
-import { fault, RelayError } from '../model/fault.ts';
+import { type Fault, fault, RelayError } from '../model/fault.ts';
 import { quoteIdentifier, quoteTable } from '../model/identifier.ts';
 import type { Log } from '../model/log.ts';
 import type { ParkedEntry } from '../model/parked.ts';
@@ -27,6 +27,7 @@ import { lead } from './leadership.ts';
 import { OffsetsRow } from './offsets-row.ts';
 import { OutboxSelect } from './outbox-select.ts';
 import { ParkedTable } from './parked-table.ts';
+import { positionFault } from './position-check.ts';
 import { relayTransaction } from './relay-transaction.ts';
 import { writeFailures } from './row-failures.ts';
 import { readHead, readLogEnd, readServerFacts } from './server.ts';
@@ -97,6 +98,14 @@ export class MysqlStore implements Store {
 
   saved(): Promise<SavedOffsets | null> {
     return this.#statements.use((session) => this.#offsets.read(session));
+  }
+
+  async positionFault(checkpoint: Checkpoint): Promise<Fault | null> {
+    const facts = this.#facts ?? (await this.serverFacts());
+    return this.#statements.use((session) => {
+      this.#mustBeKnown(session);
+      return positionFault(session, facts, checkpoint);
+    });
   }
 
   parked(): Promise<readonly ParkedEntry[]> {

@@ -21,8 +21,8 @@ export class OffsetsRow {
   /** Null before the first position was saved. */
   async read(session: Session): Promise<SavedOffsets | null> {
     const sql =
-      'SELECT server_uuid, file, position, gtid_set, last_gtid, last_commit_us, high_file, high_position ' +
-      `FROM ${this.#table} WHERE name = ?`;
+      'SELECT server_uuid, file, position, gtid_set, last_gtid, last_commit_us, last_file, last_begin, last_begin_us, ' +
+      `high_file, high_position FROM ${this.#table} WHERE name = ?`;
     const [row] = (await session.rows('reading the checkpoint', sql, [this.#name])) as (Row | undefined)[];
     const position = row === undefined ? null : positionOf(row['file'], row['position']);
     if (row === undefined || position === null) return null;
@@ -32,6 +32,7 @@ export class OffsetsRow {
       checkpoint: {
         position,
         gtidSet: textOrNull(row['gtid_set']),
+        lastBegin: lastBeginOf(row),
         lastGtid: textOrNull(row['last_gtid']),
         lastCommitMicros: row['last_commit_us'] === null ? null : Number(row['last_commit_us']),
       },
@@ -48,12 +49,17 @@ export class OffsetsRow {
   async save(session: Session, leader: Leader, checkpoint: Checkpoint | null, high: Position): Promise<void> {
     const values = [high.file, high.offset];
     if (checkpoint === null) return this.#update(session, leader, 'high_file = ?, high_position = ?, ', values);
-    const { position, gtidSet, lastGtid, lastCommitMicros } = checkpoint;
+    const { position, gtidSet, lastBegin, lastGtid, lastCommitMicros } = checkpoint;
     await this.#update(
       session,
       leader,
-      'file = ?, position = ?, gtid_set = ?, last_gtid = ?, last_commit_us = ?, high_file = ?, high_position = ?, ',
-      [position.file, position.offset, gtidSet, lastGtid, lastCommitMicros, ...values],
+      'file = ?, position = ?, gtid_set = ?, last_gtid = ?, last_commit_us = ?, last_file = ?, last_begin = ?, ' +
+        'last_begin_us = ?, high_file = ?, high_position = ?, ',
+      [
+        ...[position.file, position.offset, gtidSet, lastGtid, lastCommitMicros],
+        ...(lastBegin === null ? [null, null, null] : [lastBegin.file, lastBegin.offset, lastCommitMicros]),
+        ...values,
+      ],
     );
   }
 
@@ -88,6 +94,14 @@ const LATER = 'IF(updated_at = UTC_TIMESTAMP(6), updated_at + INTERVAL 1 MICROSE
 
 function positionOf(file: unknown, offset: unknown): Position | null {
   return typeof file === 'string' ? { file, offset: Number(offset) } : null;
+}
+
+/** Null, too, where a version that does not know it has saved since. */
+function lastBeginOf(row: Row): Position | null {
+  const { last_begin_us: ofBegin, last_commit_us: ofLast } = row;
+  return ofBegin !== null && Number(ofBegin) === Number(ofLast)
+    ? positionOf(row['last_file'], row['last_begin'])
+    : null;
 }
 
 function textOrNull(value: unknown): string | null {

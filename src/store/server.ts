@@ -23,6 +23,7 @@ export async function readHead(session: Session, facts: ServerFacts): Promise<Ch
   return {
     position,
     gtidSet: facts.gtidMode ? await gtidSetAt(session, facts, status, position) : null,
+    lastBegin: null,
     lastGtid: null,
     lastCommitMicros: null,
   };

@@ -107,7 +107,7 @@ async function drain({ host, port, user, password }: DatabaseServer, shape: Shap
     ...{ connectTimeoutMs: 10_000, queryTimeoutMs: 10_000, heartbeatMs: 10_000 },
   };
   const source = createBinlogSource({ mysql, outboxes: [OUTBOX], maxTransactionBytes: 64 * 1024 * 1024, log: SILENT });
-  const from = { position: shape.from, gtidSet: null, lastGtid: null, lastCommitMicros: null };
+  const from = { position: shape.from, gtidSet: null, lastBegin: null, lastGtid: null, lastCommitMicros: null };
   let rows = 0;
   let began = 0;
   let cpu = process.cpuUsage();

@@ -177,7 +177,7 @@ function isAskAgain(error: unknown): boolean {
 }
 
 export function checkpointAt(position: Position): Checkpoint {
-  return { position, gtidSet: null, lastGtid: null, lastCommitMicros: null };
+  return { position, gtidSet: null, lastBegin: null, lastGtid: null, lastCommitMicros: null };
 }
 
 export function isBefore(a: Position, b: Position): boolean {

@@ -18,7 +18,10 @@ const RELAY_TABLES = [
   'cdc_relay_parked',
   'cdc_relay_actions',
   'cdc_relay_limits',
+  'cdc_relay_jobs',
 ];
+/** One of them changes a table that another one has made. */
+const RELAY_FILES = RELAY_TABLES.length + 1;
 let mariadb: DatabaseServer;
 
 beforeAll(async () => {
@@ -74,7 +77,7 @@ describe.each<[string, () => Address]>([
     expect(made).toHaveLength(1);
     expect(new Set(made[0].map(({ as }) => as))).toEqual(new Set(['created']));
     const [row] = await bed.sql(`SELECT COUNT(*) AS \`rows\` FROM ${bed.table('cdc_relay_migrations')}`);
-    expect(Number(row['rows'])).toBe(RELAY_TABLES.length + 1);
+    expect(Number(row['rows'])).toBe(RELAY_FILES + 1);
   });
 
   test('tables of others are left alone: one that exists, one with columns of its own', async () => {
@@ -86,7 +89,7 @@ describe.each<[string, () => Address]>([
       { table: bed.table('own'), as: 'absent' },
     ]);
     const [row] = await bed.sql(`SELECT COUNT(*) AS \`rows\` FROM ${bed.table('cdc_relay_migrations')}`);
-    expect(Number(row['rows'])).toBe(RELAY_TABLES.length);
+    expect(Number(row['rows'])).toBe(RELAY_FILES);
     expect(await bed.tables()).toEqual([...RELAY_TABLES.toSorted(), 'theirs']);
   });
 
@@ -102,6 +105,23 @@ describe.each<[string, () => Address]>([
     expect((await bed.migrate(settings)).every(({ as }) => as === 'kept')).toBe(true);
   });
 
+  test('a table of the version before gets its new columns, also when the record of them was lost', async () => {
+    await using bed = await MigrateBed.open(server());
+    const settings = bed.settings([{ table: 'outbox' }]);
+    await bed.migrate(settings);
+    const offsets = bed.table('cdc_relay_offsets');
+    const unrecord = `DELETE FROM ${bed.table('cdc_relay_migrations')} WHERE name = '0006_last_transaction'`;
+    await bed.sql(unrecord);
+    expect((await bed.migrate(settings)).every(({ as }) => as === 'kept')).toBe(true);
+    await bed.sql(unrecord);
+    await bed.sql(`ALTER TABLE ${offsets} DROP COLUMN last_file, DROP COLUMN last_begin, DROP COLUMN last_begin_us`);
+    await bed.sql(`INSERT INTO ${offsets} (name, file, position) VALUES ('r', 'binlog.000001', 4)`);
+    await bed.migrate(settings);
+    expect(await bed.sql(`SELECT last_file, last_begin, last_begin_us FROM ${offsets}`)).toMatchObject([
+      { last_file: null, last_begin: null, last_begin_us: null },
+    ]);
+  });
+
   test('what --print says, applied by other means, leaves nothing to do', async () => {
     await using bed = await MigrateBed.open(server());
     const outboxes = [{ table: 'outbox' }, { table: "it's" }];
@@ -110,7 +130,7 @@ describe.each<[string, () => Address]>([
     await connection.query(printed.stdout);
     expect((await bed.migrate(bed.settings(outboxes))).every(({ as }) => as === 'kept')).toBe(true);
     const [row] = await bed.sql(`SELECT COUNT(*) AS \`rows\` FROM ${bed.table('cdc_relay_migrations')}`);
-    expect(Number(row['rows'])).toBe(RELAY_TABLES.length + 2);
+    expect(Number(row['rows'])).toBe(RELAY_FILES + 2);
   });
 
   test('S25 a lock that somebody holds is waited for in short tries, and told once; then the work goes on', async () => {

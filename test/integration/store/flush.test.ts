@@ -25,9 +25,25 @@ describe('flush', () => {
         epoch: String(leader.epoch),
         last_commit_us: '1767225600123456',
         last_gtid: checkpointAt(700).lastGtid,
+        last_file: 'binlog.000001',
+        last_begin: '500',
       });
     },
   );
+
+  test('where the last transaction begins is read again, but not behind a version that does not save it', async () => {
+    await using bed = await StoreBed.open();
+    const store = bed.store();
+    const leader = await bed.lead(store);
+    await store.flush(leader, flushOf([], 700));
+    expect((await store.saved())?.checkpoint).toEqual(checkpointAt(700));
+    await bed.sql(
+      "UPDATE cdc_relay_offsets SET position = 800, last_gtid = 'x:6', last_commit_us = last_commit_us + 9",
+    );
+    expect((await store.saved())?.checkpoint).toMatchObject({ position: { offset: 800 }, lastBegin: null });
+    await store.flush(leader, { ...flushOf([], 0), checkpoint: () => ({ ...checkpointAt(900), lastBegin: null }) });
+    expect((await store.saved())?.checkpoint).toEqual({ ...checkpointAt(900), lastBegin: null });
+  });
 
   test('marks with the server’s time in UTC, whatever the server’s time zone', async () => {
     await using bed = await StoreBed.open();

@@ -179,7 +179,7 @@ test('begin: position, high and what parks everything in one transaction, whatev
   const store = bed.store();
   const leader = await bed.lead(store);
   expect(await store.saved()).toBeNull();
-  const checkpoint = { ...checkpointAt(157), lastGtid: null, lastCommitMicros: null };
+  const checkpoint = { ...checkpointAt(157), lastBegin: null, lastGtid: null, lastCommitMicros: null };
   const high = { file: 'binlog.000009', offset: 4 };
   const serverUuid = '3e11fa47-71ca-11e1-9e33-c80aa9429562';
   await store.begin(leader, { checkpoint, high, serverUuid, parkEverything: null });

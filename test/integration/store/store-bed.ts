@@ -168,6 +168,7 @@ export function checkpointAt(offset: number): Checkpoint {
   return {
     position: { file: 'binlog.000001', offset },
     gtidSet: '3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5',
+    lastBegin: { file: 'binlog.000001', offset: Math.max(4, offset - 200) },
     lastGtid: '3e11fa47-71ca-11e1-9e33-c80aa9429562:5',
     lastCommitMicros: 1_767_225_600_123_456,
   };

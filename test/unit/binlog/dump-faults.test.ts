@@ -24,9 +24,15 @@ describe('what ends a dump', () => {
       'log event entry exceeded max_allowed_packet; Increase max_allowed_packet',
       'BINLOG_POSITION_UNUSABLE',
       'halt',
-      /no event boundary/,
+      /not an event boundary.*max_allowed_packet/,
     ],
-    [1236, 'bogus data in log event; the first event', 'BINLOG_POSITION_UNUSABLE', 'halt', /no event boundary/],
+    [
+      1236,
+      'bogus data in log event; the first event',
+      'BINLOG_POSITION_UNUSABLE',
+      'halt',
+      /not an event boundary.*max_allowed_packet/,
+    ],
     [
       1236,
       'A replica with the same server_uuid/server_id as this replica has connected',

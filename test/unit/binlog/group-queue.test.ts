@@ -3,7 +3,7 @@ import { GroupQueue } from '../../../src/binlog/group-queue.ts';
 import type { TransactionGroup } from '../../../src/model/source.ts';
 
 function group(offset: number): TransactionGroup {
-  return { transactions: [], reached: { file: 'f.1', offset }, skipped: [], worthSaving: false };
+  return { transactions: [], reached: { file: 'f.1', offset }, last: null, skipped: [], worthSaving: false };
 }
 
 describe('the queue between socket and puller', () => {

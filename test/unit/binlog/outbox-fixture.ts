@@ -2,6 +2,7 @@ import type { LargeTransaction } from '../../../src/binlog/large-transaction.ts'
 import { LogReader } from '../../../src/binlog/log-reader.ts';
 import type { LookedAhead } from '../../../src/binlog/outbox-table.ts';
 import type { PreparedXa } from '../../../src/binlog/prepared-xa.ts';
+import type { Reunion } from '../../../src/binlog/reunion.ts';
 import { newCounters, type SourceCounters } from '../../../src/binlog/source-counters.ts';
 import type { TableDefinition } from '../../../src/binlog/table-definition.ts';
 import type { Position } from '../../../src/model/position.ts';
@@ -119,6 +120,7 @@ export interface ReaderParts {
   readonly counters?: SourceCounters;
   readonly prepared?: PreparedXa;
   readonly tolerant?: boolean;
+  readonly reunion?: Reunion;
 }
 
 export function readerOf(parts: ReaderParts = {}): LogReader {
@@ -142,6 +144,7 @@ export function readerOf(parts: ReaderParts = {}): LogReader {
     counters: parts.counters ?? newCounters(),
     ...(parts.prepared === undefined ? {} : { prepared: parts.prepared }),
     tolerant: parts.tolerant ?? false,
+    reunion: parts.reunion ?? null,
   });
 }
 

@@ -57,7 +57,7 @@ interface Logged {
 class World {
   readonly log: Logged[] = [];
   readonly retired = new Set<number>();
-  saved: Checkpoint = { position: at(4), gtidSet: '', lastGtid: null, lastCommitMicros: null };
+  saved: Checkpoint = { position: at(4), gtidSet: '', lastBegin: null, lastGtid: null, lastCommitMicros: null };
   nextId = 1;
   logEnd = 4;
   pool!: BufferPool;
@@ -89,6 +89,7 @@ class World {
     const gno = this.gnoAt(end);
     const transaction = {
       end: at(end),
+      beginOffset: this.beginOf(end),
       gtid: { sid: SID, gno },
       commitMicros: end,
       skipped: [],
@@ -105,6 +106,11 @@ class World {
       this.window.add(number);
     }
     this.window.routed(number);
+  }
+
+  /** Where the transaction that ends there begins. */
+  beginOf(end: number): number {
+    return this.log[this.gnoAt(end) - 2]?.end ?? 4;
   }
 
   gnoAt(end: number): number {
@@ -138,7 +144,10 @@ function run(world: World, step: Step): void {
       world.log.push({ end: world.logEnd, ids: [] });
       if (!world.blocked) {
         const gno = world.log.length;
-        world.window.reached(at(world.logEnd), [{ sid: SID, first: gno, last: gno }], step.worthSaving);
+        const end = world.logEnd;
+        const last = { end: at(end), beginOffset: world.beginOf(end), gtid: { sid: SID, gno }, commitMicros: end };
+        const skipped = [{ sid: SID, first: gno, last: gno }];
+        world.window.reached({ reached: at(end), last, skipped, worthSaving: step.worthSaving });
       }
       return;
     case 'send':
@@ -194,6 +203,10 @@ function check(world: World, next: Checkpoint): void {
   const through = world.log.filter((transaction) => transaction.end <= next.position.offset).length;
   const expected = through === 0 ? '' : through === 1 ? `${SID}:1` : `${SID}:1-${through}`;
   expect(next.gtidSet).toBe(expected);
+  if (through === 0) return;
+  const end = next.position.offset;
+  expect(next.lastBegin).toEqual(at(world.beginOf(end)));
+  expect(next).toMatchObject({ lastGtid: `${SID}:${through}`, lastCommitMicros: end });
 }
 
 describe('checkpoint, lanes and pool under random schedules', () => {

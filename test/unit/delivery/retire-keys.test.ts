@@ -8,7 +8,13 @@ import { ByteIds, rowIds } from '../../../src/model/row-ids.ts';
 import type { Transaction } from '../../../src/model/source.ts';
 import { madeRow } from './rows.ts';
 
-const START = { position: { file: 'b.1', offset: 4 }, gtidSet: null, lastGtid: null, lastCommitMicros: null };
+const START = {
+  position: { file: 'b.1', offset: 4 },
+  gtidSet: null,
+  lastBegin: null,
+  lastGtid: null,
+  lastCommitMicros: null,
+};
 
 test('D1 keys of bytes go to the flush as they are, in order, beside integers of other tables', () => {
   const { window, number } = opened();
@@ -94,6 +100,7 @@ function opened(): { window: AckWindow; number: number } {
     end: { file: 'b.1', offset: 100 },
     gtid: null,
     commitMicros: 1,
+    beginOffset: -1,
     skipped: [],
     pieces: null,
     undecodable: null,

@@ -6,7 +6,13 @@ import { from, termOf } from './term-of.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
-const group: TransactionGroup = { transactions: [], reached: from.position, skipped: [], worthSaving: false };
+const group: TransactionGroup = {
+  transactions: [],
+  reached: from.position,
+  last: null,
+  skipped: [],
+  worthSaving: false,
+};
 
 test('I3 a stream that is lost as soon as it is there is begun again less and less often; after a good one, soon', async () => {
   vi.spyOn(Math, 'random').mockReturnValue(1);

@@ -11,6 +11,7 @@ import { Term } from '../../../src/relay/term.ts';
 export const from: Checkpoint = {
   position: { file: 'binlog.000001', offset: 4 },
   gtidSet: null,
+  lastBegin: null,
   lastGtid: null,
   lastCommitMicros: null,
 };

@@ -16,7 +16,7 @@ const atOnce: Clock = {
 };
 
 function reached(position: Position): TransactionGroup {
-  return { transactions: [], reached: position, skipped: [], worthSaving: false };
+  return { transactions: [], reached: position, last: null, skipped: [], worthSaving: false };
 }
 
 test('S24 the same place cannot be read twice: the relay halts there instead of trying for ever', async () => {
