@@ -87,7 +87,7 @@ test('sweep by itself from the first start on, where the grant was forgotten; th
   expect((await relay.kill('SIGTERM')).code).toBe(0);
 });
 
-test('S12 G3 a leader is killed in the midst of its claims, two stand by: the claims come first, live rows do not overtake', async () => {
+test('S12 S15 G3 a leader is frozen in the midst of its claims and comes back: the other takes them over, live rows do not overtake', async () => {
   await using bed = await sweepBed({ config: { sweep: { batchRows: 200 }, relay: { takeOverMs: 2_100 } } });
   const { pool, topic } = bed.servers;
   const rows = { topic: topic('orders'), aggregates: 7 };
