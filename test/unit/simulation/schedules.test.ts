@@ -154,13 +154,26 @@ describe('lanes', () => {
   });
 
   test('M8: a batch that is appended and never acknowledged, its lane given up', async () => {
-    const outcomes = await atEach({ from: 0, to: 60, step: 15 }, (afterMs) => ({
-      writes: [commit(FLOWING_MS, [A]), commit(afterMs, [A]), commit(2_000, [A])],
+    // The pass begins with another row than the batch that the broker knows: it must not pass for that one.
+    const outcomes = await atEach({ from: 5, to: 305, step: 50 }, (afterMs) => ({
+      sizes: { ...ONE_BY_ONE, sweepRows: 1 },
+      writes: [commit(FLOWING_MS, [A]), commit(afterMs, [E], { idsBefore: 1 }), commit(2_000, [A])],
       faults: [{ kind: 'partition', atMs: 50, forMs: 4_000, topic: 0, partition: 0, how: 'unanswered' }],
     }));
     for (const { order, world } of outcomes) {
-      expect(order).toEqual([0, 1, 2]);
+      expect(order.filter((number) => number !== 1)).toEqual([0, 2]);
       expect(world.watch.everParked).toContain('orders/0');
     }
+  });
+
+  test('S20: rows behind the checkpoint that were marked are not sent again by the next leader', async () => {
+    const { deliveries } = await runSchedule({
+      writes: [commit(FLOWING_MS, [A]), ...Array.from({ length: 5 }, () => commit(20, [C]))],
+      faults: [
+        { kind: 'partition', atMs: 50, forMs: 2_000, topic: 0, partition: 0, how: 'refused' },
+        { kind: 'crash', atMs: 350, downMs: 0 },
+      ],
+    });
+    expect(deliveries).toEqual([1, 1, 1, 1, 1, 1]);
   });
 });
