@@ -82,6 +82,14 @@ export class BatchRows {
     return { transaction: runs[at], outbox: runs[at + 1], rows: runs[at + 2], hasKeys: runs[at + 3] === 1 };
   }
 
+  /** Adds the rows of each outbox to its place. Without an object a run: every batch is counted. */
+  countInto(byOutbox: (number | undefined)[]): void {
+    for (let at = 0; at < this.#runCount * RUN_FIELDS; at += RUN_FIELDS) {
+      const outbox = this.#runs[at + 1];
+      byOutbox[outbox] = (byOutbox[outbox] ?? 0) + this.#runs[at + 2];
+    }
+  }
+
   /** The rows of some runs, all by default. `firstRow`: the place of the first one's first row. Slow: an object a row. */
   *rows(firstRun = 0, endRun = this.#runCount, firstRow = 0): Iterable<BatchRow> {
     let at = firstRow;

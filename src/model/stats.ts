@@ -5,8 +5,11 @@ import type { Position } from './position.ts';
 /** Where the relay is in its life; see `relay.ts`. */
 export type RelayPhase = 'starting' | 'standby' | 'leading' | 'flowing' | 'stopping' | 'stopped' | 'halted';
 
+/** By outbox; where nothing was counted there is nothing. */
+export type ByOutbox = (number | undefined)[];
+
 /** Counts by a word of a closed set (a code, a cause), and in each by outbox. */
-export type RowTally = Map<string, number[]>;
+export type RowTally = Map<string, ByOutbox>;
 
 /** A parked scope without its key. */
 export interface ParkedSight {
@@ -81,7 +84,7 @@ export interface RelayStats {
   poolWaitsSinceMs: number | null;
 
   /** Acknowledged rows of the tail, by outbox. */
-  readonly tailRows: number[];
+  readonly tailRows: ByOutbox;
   /** Acknowledged rows of the sweep, by cause and outbox. */
   readonly sweptRows: RowTally;
   /** What the sweep is at: one thing at a time. */
@@ -141,7 +144,13 @@ export function count<K>(counts: Map<K, number>, key: K): void {
 }
 
 export function tally(counts: RowTally, word: string, outbox: number, rows: number): void {
-  let row = counts.get(word);
-  if (row === undefined) counts.set(word, (row = []));
-  row[outbox] = (row[outbox] ?? 0) + rows;
+  const byOutbox = tallyOf(counts, word);
+  byOutbox[outbox] = (byOutbox[outbox] ?? 0) + rows;
+}
+
+/** The counts by outbox of a word. */
+export function tallyOf(counts: RowTally, word: string): ByOutbox {
+  let byOutbox = counts.get(word);
+  if (byOutbox === undefined) counts.set(word, (byOutbox = []));
+  return byOutbox;
 }

@@ -62,14 +62,18 @@ export function registerState(registry: Registry, sources: StateSources): () => 
   };
 }
 
-function* byOutbox(rows: readonly number[], { outboxes }: StateSources, more: Labels = {}): Iterable<Value> {
+function* byOutbox(
+  rows: readonly (number | undefined)[],
+  { outboxes }: StateSources,
+  more: Labels = {},
+): Iterable<Value> {
   for (const [index, outbox] of outboxes.entries()) yield [{ outbox, ...more }, rows[index] ?? 0];
 }
 
 function* tallied(tally: RowTally, word: string, sources: StateSources): Iterable<Value> {
   for (const [value, rows] of tally) {
     for (const [index, count] of rows.entries()) {
-      if (count > 0) yield [{ outbox: sources.outboxes[index], [word]: value }, count];
+      if (count !== undefined) yield [{ outbox: sources.outboxes[index], [word]: value }, count];
     }
   }
 }
@@ -94,7 +98,7 @@ function* positions({ sight, term }: Moment, read: (position: Position) => numbe
 function summed(tally: RowTally): number[] {
   const sums: number[] = [];
   for (const rows of tally.values())
-    for (const [index, count] of rows.entries()) sums[index] = (sums[index] ?? 0) + count;
+    for (const [index, count] of rows.entries()) sums[index] = (sums[index] ?? 0) + (count ?? 0);
   return sums;
 }
 

@@ -4,7 +4,7 @@ import type { SpareBatches } from '../delivery/lane.ts';
 import { settleRuns } from '../delivery/retire-plan.ts';
 import type { AckWindow } from '../delivery/ack-window.ts';
 import type { RowId } from '../model/row-ids.ts';
-import { type RelayStats, tally } from '../model/stats.ts';
+import { type RelayStats, tallyOf } from '../model/stats.ts';
 import type { RowFailure } from '../model/store.ts';
 import type { Flusher } from './flusher.ts';
 
@@ -80,15 +80,10 @@ export class Settlement {
     return batch.isSwept ? this.#claimed.attemptsOf(outbox, id) : 0;
   }
 
-  /** Run by run, as the flush does. */
   #count(batch: Batch): void {
     const stats = this.#stats;
     stats.lastAckedMs = this.#clock.nowMs();
-    for (let i = 0; i < batch.runCount; i++) {
-      const { outbox, rows } = batch.run(i);
-      if (batch.isSwept) tally(stats.sweptRows, stats.sweepCause, outbox, rows);
-      else stats.tailRows[outbox] = (stats.tailRows[outbox] ?? 0) + rows;
-    }
+    batch.countInto(batch.isSwept ? tallyOf(stats.sweptRows, stats.sweepCause) : stats.tailRows);
     if (batch.isSwept) return;
     const commitMs = this.#window.commitMicrosOf(batch.run(0).transaction) / 1000;
     stats.onPublished(Date.now() + (stats.serverAheadMs ?? 0) - commitMs);

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { tally } from '../../../src/model/stats.ts';
 import { TopicLabels } from '../../../src/observability/topic-labels.ts';
 import { Looked, termAt } from './sources.ts';
 
@@ -88,6 +89,7 @@ test('metrics: what cannot be said now is not there; counts stay', async () => {
   relay.flows(termAt(0));
   relay.stats.tailRows[1] = 7;
   relay.stats.sweptRows.set('DUE', [2]);
+  tally(relay.stats.sweptRows, 'XA', 1, 5);
   await relay.after(1);
   const leading = await relay.samples();
   expect(leading).toContain('cdc_relay_lag_seconds 0');
@@ -95,7 +97,9 @@ test('metrics: what cannot be said now is not there; counts stay', async () => {
   expect(leading).toContain('cdc_relay_rows_total{outbox="app.outbox",way="tail"} 0');
   expect(leading).toContain('cdc_relay_rows_total{outbox="app.invoices",way="tail"} 7');
   expect(leading).toContain('cdc_relay_rows_total{outbox="app.outbox",way="sweep"} 2');
+  expect(leading).toContain('cdc_relay_rows_total{outbox="app.invoices",way="sweep"} 5');
   expect(leading).toContain('cdc_relay_swept_rows_total{outbox="app.outbox",cause="DUE"} 2');
+  expect(leading).toContain('cdc_relay_swept_rows_total{outbox="app.invoices",cause="XA"} 5');
   expect(leading).toContain('cdc_relay_pending_rows{outbox="app.outbox"} 0');
   expect(await relay.samples()).toEqual(leading);
 
