@@ -11,6 +11,22 @@ const ACT_OPTIONS = [
   ['--json', 'print JSON; the shape is failedActionSchema, version 1'],
 ] as const;
 
+const RESYNC_OPTIONS = [
+  ['--from-head', 'go on from the end of the binlog (default where no outbox has retire: keep)'],
+  ['--from-position <file:offset>', 'go on from this place of the binlog'],
+  ['--from-gtid <set>', 'go on behind the transactions of this set (MySQL)'],
+  ['--republish', 'send rows again that have been published; which, say the next options'],
+  ['--outbox <table>', 'rows of this outbox'],
+  ['--id <a..b>', 'rows with these primary keys, both ends included'],
+  ['--aggregate <id>', 'rows of this aggregate'],
+  ['--topic <name>', 'rows for this topic'],
+  ['--since <time>', 'rows created since: 2h, 7d, 2026-11-29T22:00Z'],
+  ['--until <time>', 'rows created before'],
+  ['--dry-run', 'only say what would be done; with --republish it walks the tables'],
+  ['--yes', 'do not ask; needed where there is no terminal'],
+  ['--json', 'print a line of JSON for each change (resyncJobSchema), or the plan (resyncPlanSchema), version 1'],
+] as const;
+
 const GROUPS = { failed: 'Rows that could not be delivered: list, show, retry, discard' };
 
 const COMMANDS: readonly RelayCommand[] = [
@@ -98,6 +114,53 @@ const COMMANDS: readonly RelayCommand[] = [
     ],
     examples: ['cdc-relay verify', 'cdc-relay verify --since 2h --json', 'cdc-relay verify --from-id 1 --to-id 50000'],
     load: async () => (await import('./commands/verify.ts')).verify,
+  },
+  {
+    name: 'resync',
+    summary: 'Deliver what is pending from the tables, or send published rows again',
+    options: RESYNC_OPTIONS,
+    examples: [
+      'cdc-relay resync --dry-run',
+      'cdc-relay resync --from-position binlog.000127:88213004',
+      'cdc-relay resync --republish --topic orders --since 2026-11-29T22:00Z --dry-run',
+    ],
+    handlesSignals: true,
+    load: async () => (await import('./commands/resync.ts')).resync,
+  },
+  {
+    name: 'resync list',
+    summary: 'List jobs, the last ones first',
+    options: [
+      ['--limit <jobs>', 'this many at most (default: 20)'],
+      ['--json', 'print JSON; the shape is resyncListSchema, version 1'],
+    ],
+    examples: ['cdc-relay resync list'],
+    load: async () => (await import('./commands/resync-jobs.ts')).resyncList,
+  },
+  {
+    name: 'resync show',
+    summary: 'Show one job',
+    argument: ['<job>', 'its number'],
+    options: [['--json', 'print JSON; the shape is resyncJobSchema, version 1']],
+    examples: ['cdc-relay resync show 12'],
+    load: async () => (await import('./commands/resync-jobs.ts')).resyncShow,
+  },
+  {
+    name: 'resync attach',
+    summary: 'Watch a job until it has ended; lead for it where no relay does',
+    argument: ['<job>', 'its number'],
+    options: [['--json', 'print a line of JSON for each change; the shape is resyncJobSchema, version 1']],
+    examples: ['cdc-relay resync attach 12'],
+    handlesSignals: true,
+    load: async () => (await import('./commands/resync-jobs.ts')).resyncAttach,
+  },
+  {
+    name: 'resync cancel',
+    summary: 'End a job; what has been sent stays sent',
+    argument: ['<job>', 'its number'],
+    options: [['--json', 'print JSON; the shape is resyncCancelSchema, version 1']],
+    examples: ['cdc-relay resync cancel 12'],
+    load: async () => (await import('./commands/resync-jobs.ts')).resyncCancel,
   },
   {
     name: 'config',

@@ -1,4 +1,3 @@
-import { hostname, userInfo } from 'node:os';
 import type { OutboxSettings, Settings } from '../model/settings.ts';
 import type { RowId } from '../model/row-ids.ts';
 import { FailedActions, type FailedAction } from '../store/failed-actions.ts';
@@ -13,6 +12,7 @@ import { type FailedActionReport, pairText, reportedRow } from './failed-report.
 import { oneOutbox, type Options, outboxesWithStatus, outboxName } from './option-values.ts';
 import { usageError } from './problem.ts';
 import { countText, escapedText, rowsText } from './text.ts';
+import { whoAsks } from './who.ts';
 
 /** Rows of one transaction. */
 const BATCH_ROWS = 200;
@@ -161,7 +161,7 @@ async function carryOut(
   context: CommandContext,
 ): Promise<void> {
   const { settings } = context;
-  const actions = new FailedActions(session, settings, plan.outbox, plan.failed, whoAmI());
+  const actions = new FailedActions(session, settings, plan.outbox, plan.failed, whoAsks());
   for (let at = 0; at < plan.rows.length; at += BATCH_ROWS) {
     const some = plan.rows.slice(at, at + BATCH_ROWS);
     const { done, held, notFailed } = await actions.act(
@@ -202,18 +202,4 @@ function tellRow(
   const pair =
     shown === null ? '' : `  ${pairText({ topic, key })}${error === null ? '' : `  (${escapedText(error)})`}`;
   print(`${escapedText(outboxName(outbox))} ${escapedText(text)}  ${became}${pair}`);
-}
-
-/** user@host of the operating system. */
-function whoAmI(): string {
-  return `${userName()}@${hostname()}`;
-}
-
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    // A container may run as a user id without a name.
-    return `uid ${process.getuid?.() ?? 'unknown'}`;
-  }
 }

@@ -8,6 +8,7 @@ import type { Log } from '../model/log.ts';
 import type { Settings } from '../model/settings.ts';
 import { runRelay } from '../relay/relay.ts';
 import { Retention } from '../retention/retention.ts';
+import { MysqlJobs } from '../store/jobs.ts';
 import { MysqlStore } from '../store/mysql-store.ts';
 import type { CommandBody } from './command.ts';
 import { ExitCode } from './exit-codes.ts';
@@ -34,6 +35,7 @@ export const run: CommandBody = async ({ settings, log }) => {
 async function runUntilStopped(settings: Settings, log: Log): Promise<Fault | null> {
   const stop = new AbortController();
   const store = new MysqlStore(settings, systemClock, log);
+  const jobs = new MysqlJobs(settings, systemClock, log);
   const publisher = createPublisher(settings.kafka, log);
   const source = createBinlogSource({
     mysql: settings.mysql,
@@ -67,10 +69,12 @@ async function runUntilStopped(settings: Settings, log: Log): Promise<Fault | nu
   const observed = await observe({ settings, log, store, publisher, source, limits });
   try {
     const { stats, store, publisher } = observed;
-    return await runRelay({ settings, source, publisher, store, clock: systemClock, log, duties, stats }, stop.signal);
+    const clock = systemClock;
+    return await runRelay({ settings, source, publisher, store, jobs, clock, log, duties, stats }, stop.signal);
   } finally {
     await observed.stop();
     await publisher.close(CLOSE_WITHIN_MS);
+    jobs.close();
     await store.close();
     process.off('SIGTERM', onSignal);
     process.off('SIGINT', onSignal);

@@ -45,7 +45,7 @@ export class JobRunner {
         if (await this.#once(signal)) waitMs = 0;
         failures = 0;
       } catch (error) {
-        const fault = faultOf(error, signal);
+        const fault = faultOf(error);
         if (++failures === 1) log.warn('jobs-unavailable', { code: fault.code, detail: fault.detail });
         waitMs = fault.code === 'MYSQL_SCHEMA' ? MISSING_POLL_MS : backOffMs(BACK_OFF, failures, Math.random());
       }
@@ -98,10 +98,15 @@ export class JobRunner {
       if (ended === 'done') await this.#finish(job, replay.progress);
       else this.#log(ended === 'stopped' ? 'job-stopped' : 'job-cancelled', job, replay.progress);
     } catch (error) {
-      const fault = faultOf(error, signal);
+      const fault = error instanceof RelayError ? faultOf(error) : BUG;
       if (fault.disposition === 'retry' || fault.disposition === 'renew') throw error;
       await jobs.finish(leader, job.id, 'failed', `${fault.code}: ${fault.detail}`);
-      log.error('job-failed', { job: String(job.id), code: fault.code, detail: fault.detail });
+      log.error('job-failed', {
+        job: String(job.id),
+        code: fault.code,
+        detail: fault.detail,
+        ...(fault === BUG ? { err: error } : {}),
+      });
     }
   }
 
@@ -123,6 +128,9 @@ export class JobRunner {
   }
 }
 
+/** The job ends, and not the relay: nothing of it is in the lanes. */
+const BUG: Fault = { code: 'INTERNAL', disposition: 'halt', detail: 'sending rows again; the log has more' };
+
 function hasBegun({ progress }: Job): boolean {
   return progress !== null && 'hasBegun' in progress && progress.hasBegun;
 }
@@ -135,8 +143,8 @@ function told(progress: JobProgress | null): Readonly<Record<string, unknown>> {
 }
 
 /** Rethrows what ends the term. */
-function faultOf(error: unknown, signal: AbortSignal): Fault {
-  if (!(error instanceof RelayError) || signal.aborted) throw error;
+function faultOf(error: unknown): Fault {
+  if (!(error instanceof RelayError)) throw error;
   const { code } = error.fault;
   if (code === 'LEADERSHIP_LOST' || code === 'MYSQL_FOREIGN_SERVER') throw error;
   return error.fault;

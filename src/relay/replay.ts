@@ -101,7 +101,7 @@ export class Replay {
       const beganMs = clock.nowMs();
       const page = await jobs.replayPage(outbox, this.#spec.filter, after, last);
       for (const { id, topic, key } of page.rows) {
-        const hash = hashOf(topic, key);
+        const hash = pairHash(topic, key);
         if (cut?.hash !== hash || !isUpTo(id, cut.id)) list.add(hash, id);
       }
       found += page.rows.length;
@@ -176,7 +176,7 @@ export class Replay {
 }
 
 /** Of a pair: 32 bits. */
-function hashOf(topic: Buffer | null, key: Buffer): number {
+export function pairHash(topic: Buffer | null, key: Buffer): number {
   const bytes = Buffer.concat([topic ?? Buffer.alloc(0), Buffer.of(0), key]);
   return murmur2(bytes, 0, bytes.length) >>> 0;
 }

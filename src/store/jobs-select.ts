@@ -9,7 +9,7 @@ import { idOf, IdLiterals } from './id-literals.ts';
 import { isUuidColumn, OutboxSelect } from './outbox-select.ts';
 import { nameOf } from './parked-table.ts';
 import { type IdKind, idKind, noIds, parseId } from './people-ids.ts';
-import type { Session } from './session.ts';
+import type { Row, Session } from './session.ts';
 import { TopicColumns } from './topic-columns.ts';
 
 /** Where the values of a row stand in the list of the SELECT; the topic's columns follow. */
@@ -74,6 +74,16 @@ export class JobsSelect {
       looked: rows.length,
       next: rows.length < PAGE_ROWS ? null : rows[rows.length - 1].id,
     };
+  }
+
+  /** When the row was made: UTC, as the server writes it; null where that cannot be said. */
+  async createdAt(session: Session, id: RowId): Promise<string | null> {
+    const { createdAt } = this.#outbox.columns;
+    if (createdAt === null) return null;
+    const sql = `SELECT CAST(${quoteIdentifier(createdAt)} AS CHAR) AS created FROM ${this.#table}
+      WHERE ${this.#id} = ${await this.#literals.list(session, rowIds([id]))}`;
+    const [row] = (await session.rows(`looking at a row of ${this.#table}`, sql)) as (Row | undefined)[];
+    return typeof row?.['created'] === 'string' ? row['created'] : null;
   }
 
   async keys(session: Session, ids: readonly RowId[]): Promise<readonly ReplayKey[]> {
