@@ -52,6 +52,21 @@ const COMMANDS: readonly RelayCommand[] = [
     load: async () => (await import('./commands/migrate.ts')).migrate,
   },
   {
+    name: 'adopt',
+    summary: 'Make an existing table an outbox: history counts as published',
+    argument: ['<table>', 'schema.table'],
+    options: [
+      ['--from-debezium-offset <file>', 'go on where Debezium stopped: its offset.storage.file.filename'],
+      ['--from-debezium-topic <topic>', 'the same from the offsets topic of Kafka Connect'],
+      ['--connector <name>', 'whose offset, where there are several'],
+      ['--dry-run', 'only say what would be done'],
+      ['--yes', 'do not ask; needed where there is no terminal'],
+      ['--json', 'print JSON; the shape is adoptSchema, version 1'],
+    ],
+    examples: ['cdc-relay adopt app.outboxevent --dry-run', 'cdc-relay adopt app.outboxevent --yes'],
+    load: async () => (await import('./commands/adopt.ts')).adopt,
+  },
+  {
     name: 'failed list',
     summary: 'List rows that could not be delivered',
     options: [
