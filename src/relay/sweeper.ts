@@ -19,6 +19,8 @@ import type { Turns } from './turns.ts';
 const BACK_OFF = { baseMs: 200, capMs: 5_000 };
 /** A look for rows takes at most this part of the time (S28: an old snapshot makes every look slow). */
 const LOOKS_PART = 100;
+/** What a look costs is the least of the last rounds: one that was slow by accident must not hold up rows that are due. */
+const LOOKS_KEPT = 3;
 /** So many pages are looked through in one round; the next round goes on where this one ended (S21). */
 const PAGES = 10;
 /** Scopes served together. */
@@ -57,6 +59,8 @@ export class Sweeper {
   readonly #cursors: (SweepCursor | null)[];
   #wake: AbortController = new AbortController();
   #looksMs = 0;
+  /** Of the last rounds. */
+  #looks: readonly number[] = [];
   #nextRoundMs = 0;
 
   constructor(deps: SweeperDeps) {
@@ -108,9 +112,11 @@ export class Sweeper {
       this.#looksMs = 0;
       const settled = await this.#serveRest(signal);
       if (settled > 0) isBusy = true;
-      const restMs = settled > 0 ? 0 : Math.max(settings.intervalMs, this.#looksMs * LOOKS_PART);
+      this.#looks = [this.#looksMs, ...this.#looks.slice(0, LOOKS_KEPT - 1)];
+      const leastMs = Math.min(...this.#looks) * LOOKS_PART;
+      const restMs = settled > 0 ? 0 : Math.max(settings.intervalMs, leastMs);
       const dueMs = settled > 0 ? null : await this.#nextDueRowMs();
-      this.#nextRoundMs = clock.nowMs() + Math.min(restMs, Math.max(dueMs ?? Infinity, this.#looksMs * LOOKS_PART));
+      this.#nextRoundMs = clock.nowMs() + Math.min(restMs, Math.max(dueMs ?? Infinity, leastMs));
     }
     return isBusy ? 0 : Math.max(0, Math.min(this.#nextRoundMs, this.#nextDueScopeMs()) - clock.nowMs());
   }
