@@ -1,5 +1,5 @@
 import { backOffMs } from '../delivery/back-off.ts';
-import { type Clock, pause } from '../model/clock.ts';
+import { type Clock, isAborted, pause } from '../model/clock.ts';
 import { type Fault, type FaultCode, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import { formatPosition } from '../model/position.ts';
@@ -75,6 +75,11 @@ export class Reader {
       if (signal.aborted || fault === null) return null;
       const resumeAt = formatPosition(this.#deps.router.routedThrough.position);
       count(this.#deps.stats.streamsLost, fault.code);
+      if (fault.code === 'BINLOG_SERVER_ID_CLASH') {
+        // Who reads with our id may be our successor, whose lock was ours until a moment ago: the next ping tells.
+        await pause(clock, this.#deps.takeOverMs, signal);
+        if (isAborted(signal)) return null;
+      }
       const verdict = this.#judge(fault, resumeAt);
       if (verdict === 'unusable') return fault;
       if (verdict === 'sweep only') {
@@ -86,9 +91,7 @@ export class Reader {
       // Its rows so far count for a transaction that will never be whole: the next term begins before it.
       if (this.#deps.router.isInside) throw new RelayError({ ...fault, disposition: 'renew' });
       if (clock.nowMs() - beganMs >= GOOD_STREAM_MS) tries = 1;
-      // Who reads with our id may be our successor, whose lock was ours until a moment ago: the next ping tells.
-      const isClash = fault.code === 'BINLOG_SERVER_ID_CLASH';
-      await pause(clock, isClash ? this.#deps.takeOverMs : backOffMs(BACK_OFF, tries, Math.random()), signal);
+      await pause(clock, backOffMs(BACK_OFF, tries, Math.random()), signal);
     }
   }
 
