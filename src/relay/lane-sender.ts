@@ -132,21 +132,22 @@ export class LaneSender {
         continue;
       }
       if (this.#stop.signal.aborted) return false;
-      const goesOn =
+      const next =
         outcome.as === 'refused' && outcome.fault.disposition === 'reject' && !this.#deps.parking.isKept(lane)
           ? await this.#refused(lane, effort, outcome.fault)
           : await this.#failed(lane, effort, outcome);
-      if (!goesOn) return false;
+      // The lane is not looked at: when its batch is gone, somebody may have begun to send the next one meanwhile.
+      if (next !== 'again') return next === 'settled';
     }
     return true;
   }
 
   /** The broker appended nothing and says that it is the batch: what of it can be delivered is, row by row if need be. */
-  async #refused(lane: Lane, effort: Effort, fault: Fault): Promise<boolean> {
+  async #refused(lane: Lane, effort: Effort, fault: Fault): Promise<'again' | 'settled' | 'stands'> {
     if (effort.isUncertain) await this.#renew(lane);
     if (effort.part > 1) {
       begin(effort, Math.floor(effort.part / 2));
-      return true;
+      return 'again';
     }
     const { settlement, verdicts } = this.#deps;
     const batch = lane.sending!;
@@ -156,12 +157,12 @@ export class LaneSender {
     const { outbox, id } = record;
     const key = Buffer.from(recordKeyText(record), 'latin1');
     const verdict = await verdicts.ofRecord(lane, outbox, id, settlement.attemptsOf(batch, outbox, id), fault, place);
-    if (this.#stop.signal.aborted) return false;
+    if (this.#stop.signal.aborted) return 'stands';
     const refused = lane.dropSending((record) => record.index === 0)!;
     if (verdict.park !== null) this.#parkPair(lane, key, { outbox, id }, verdict);
     settlement.failed(refused, verdict.failure);
     begin(effort, 1);
-    return true;
+    return lane.sending === null ? 'settled' : 'again';
   }
 
   /** The pair waits: its later rows must not pass the one that could not be delivered. */
@@ -175,7 +176,7 @@ export class LaneSender {
   }
 
   /** Nothing of the batch is known to be at fault. */
-  async #failed(lane: Lane, effort: Effort, outcome: SendOutcome & { fault: Fault }): Promise<boolean> {
+  async #failed(lane: Lane, effort: Effort, outcome: SendOutcome & { fault: Fault }): Promise<'again' | 'stands'> {
     const { parking, clock, log } = this.#deps;
     const { fault } = outcome;
     const place = { topic: lane.topic, partition: lane.partition };
@@ -188,7 +189,7 @@ export class LaneSender {
       } else {
         this.#deps.onFault({ ...fault, detail: `${fault.detail} (topic ${lane.topic}, partition ${lane.partition})` });
       }
-      return false;
+      return 'stands';
     }
     if (effort.heldSince === null) {
       effort.heldSince = clock.nowMs();
@@ -198,7 +199,7 @@ export class LaneSender {
     }
     if (this.#isStuck(lane, effort)) {
       this.#giveUp(lane, effort, { kind: 'topic-partition', ...place }, fault);
-      return false;
+      return 'stands';
     }
     if (fault.disposition === 'renew') {
       // A refused batch was not appended; an uncertain one may be there twice after this: a fault, and seen as one.
@@ -207,7 +208,7 @@ export class LaneSender {
       effort.isUncertain = false;
     }
     await pause(clock, backOffMs(BACK_OFF, effort.tries, Math.random()), this.#stop.signal);
-    return true;
+    return 'again';
   }
 
   #isStuck(lane: Lane, effort: Effort): boolean {
