@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseOptions, DatabaseServer, KafkaCluster, KafkaOptions } from './handles.ts';
 import { Proxy } from './proxy.ts';
 import type { Config, RelayBed } from './relay-bed.ts';
@@ -99,5 +100,32 @@ export class KeptRelay {
   async stop(): Promise<number | null> {
     this.#isEnding = true;
     return (await this.process.kill('SIGTERM', 30_000)).code;
+  }
+}
+
+const LOOK_MS = 200;
+
+/**
+ * Waits until no row waits and nothing is parked any more. Throws when the relay has ended by itself, or when for `stillMs`
+ * nothing has become of anything; it says then what waits, and what the relay has said last.
+ */
+export async function expectSettled(bed: RelayBed, relay: KeptRelay, stillMs: number): Promise<void> {
+  let seen = '';
+  let sinceMs = performance.now();
+  for (;;) {
+    if (relay.failures.length > 0) throw new Error(relay.failures.join('\n'));
+    const waiting = await bed.sql(
+      `SELECT topic, status, COUNT(*) AS waiting, MIN(id) AS lowest FROM outbox
+       WHERE status IN ('pending', 'processing') GROUP BY topic, status`,
+    );
+    const parked = await bed.sql('SELECT * FROM cdc_relay_parked');
+    if (waiting.length + parked.length === 0) return;
+    const now = JSON.stringify(waiting);
+    if (now !== seen) [seen, sinceMs] = [now, performance.now()];
+    if (performance.now() - sinceMs > stillMs) {
+      const tail = relay.process.stderr().slice(-6_000);
+      throw new Error(`for ${stillMs} ms the same waits: ${now}, parked ${JSON.stringify(parked)}\n${tail}`);
+    }
+    await sleep(LOOK_MS);
   }
 }
