@@ -173,3 +173,39 @@ test('cancelled: it ends within a chunk, and nothing stays parked; Ctrl-C ends o
   expect(await bed.records()).toBe(sent + 10);
   expect((await relay.kill('SIGTERM')).code).toBe(0);
 });
+
+test('more live rows than can be held: the aggregate is handed over by the sweep, the chunk begins again, order is kept', async () => {
+  const pool = { relay: { maxInFlightBytes: 2 << 20 }, kafka: { batchBytes: 64 << 10 } };
+  await using bed = await sweepBed({ topics: { orders: 1 }, config: pool });
+  const topic = bed.servers.topic('orders');
+  const relay = await startTailing(bed);
+  await insertRows(bed.servers.pool, { topic, count: 6_000, aggregates: 1, prefix: 'writer-0', payloadBytes: 2_000 });
+  await bed.retired();
+  const load = new Load(bed.servers.pool, { topic, writers: 1, pauseMs: 0, payloadBytes: 30_000 });
+  const job = await ask(bed, { kind: 'republish', filter: { ...ALL, ids: { from: '1', to: '6000' } } });
+  const repeats = async (): Promise<boolean> => {
+    const { state, progress } = await stateOf(bed, job);
+    return state === 'done' || Number(progress['repeats'] ?? 0) > 1;
+  };
+  await bed.orTail(() => until(repeats, { withinMs: 40_000, what: 'a chunk that is begun again' }));
+  await load.stop();
+  expect(await ended(bed, job, 60_000)).toBe('done');
+  await bed.retired();
+  const { progress } = await stateOf(bed, job);
+  expect(Number(progress['repeats'])).toBeGreaterThan(0);
+  const records = await told(bed);
+  const ids = await rowIds(bed);
+  const live = records.filter((record) => record.job === null);
+  expect(live).toHaveLength(ids.size);
+  for (const all of byAggregate(live).values()) {
+    const order = all.map(({ id }) => ids.get(id)!);
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+  }
+  const replayed = records.filter(({ job }) => job !== null).map(({ id }) => ids.get(id)!);
+  expect(new Set(replayed).size).toBe(Number(progress['total']));
+  await until(async () => Number((await bed.sql('SELECT COUNT(*) AS n FROM cdc_relay_parked'))[0]['n']) === 0, {
+    withinMs: 10_000,
+    what: 'nothing parked',
+  });
+  expect((await relay.kill('SIGTERM')).code).toBe(0);
+});
