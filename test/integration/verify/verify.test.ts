@@ -4,6 +4,7 @@ import { insertRows } from '../../stack/outbox-rows.ts';
 import { topicOffsets } from '../../stack/patient-admin.ts';
 import { readRecords } from '../../stack/read-records.ts';
 import { RelayBed, type RelayBedOptions } from '../../stack/relay-bed.ts';
+import { until } from '../../stack/until.ts';
 import { countsOf, runWith, verifyJson } from './verify-bed.ts';
 
 /** A relay that has delivered some rows, and has been stopped. */
@@ -194,11 +195,12 @@ test('retire: keep is verified up to the checkpoint; retire: delete cannot be, a
   await insert(60, 'before');
   const relay = await bed.start();
   for (let i = 0; i < 5; i++) await insert(5, 'a');
+  await until(async () => (await bed.records()) === 5, { withinMs: 20_000, what: 'five records' });
   await relay.kill('SIGTERM');
-  await insert(-1, 'not yet');
+  await insert(0, 'not yet');
   const { code, report } = await verifyJson(bed);
   expect(code).toBe(1);
-  expect(countsOf(report)).toMatchObject({ rows: 6, found: 5, missing: 1 });
+  expect(countsOf(report)).toMatchObject({ rows: 7, found: 5, missing: 1, undelivered: 1 });
   expect(report.findings.map(({ key }) => key)).toEqual(['before']);
   const config = bed.config();
   const deleted = await runWith({ ...config, outboxes: [{ table: 'kept', retire: 'delete' }] }, ['verify']);
