@@ -159,12 +159,8 @@ export function verifyText(report: VerifyReport): string {
     for (const each of own.slice(0, SHOWN)) lines.push(findingText(each));
     if (own.length > SHOWN) lines.push(`  ... and more of these: --json has up to ${countText(own.length)}`);
   }
-  if (missing > 0) lines.push(HISTORY);
   return lines.join('\n');
 }
-
-const HISTORY =
-  'note  rows that counted as published when the relay first started (start: head) were never sent by it: --since';
 
 function findingText({ kind, outbox, topic, id, key, parts, places }: VerifyReport['findings'][number]): string {
   const row = `row ${id === null ? '(gone)' : escapedText(id)} of ${escapedText(outbox)}`;

@@ -12,7 +12,7 @@ const MARKED_AT_ONCE = 1_000;
 const TRIES = 30;
 
 /**
- * Marks as published what is pending in one consistent snapshot: what is committed later is not touched, however long
+ * Counts as published, without a time of it, what is pending in one consistent snapshot: what is committed later is not touched, however long
  * it takes. Small transactions; rows that the application holds are passed and come last.
  */
 export async function leaveHistory(
@@ -55,7 +55,7 @@ async function markFree(
     const count = await relayTransaction(session, offsets, leader, 'leaving history', async () => {
       const taken = await locks.take(session, rowIds(ids));
       held = [...taken.held];
-      return taken.free.length === 0 ? null : changes.mark(session, [...taken.free], select.pending);
+      return taken.free.length === 0 ? null : changes.leave(session, [...taken.free], select.pending);
     });
     return { count: count ?? 0, held };
   } catch (error) {
@@ -73,8 +73,8 @@ async function markHeld(
 ): Promise<number> {
   for (let tries = 1; ; tries++) {
     try {
-      const mark = () => changes.mark(session, ids, select.pending);
-      return (await relayTransaction(session, offsets, leader, 'leaving history', mark)) ?? 0;
+      const leave = () => changes.leave(session, ids, select.pending);
+      return (await relayTransaction(session, offsets, leader, 'leaving history', leave)) ?? 0;
     } catch (error) {
       if (!isLockWait(error)) throw error;
       if (tries === TRIES) {

@@ -38,6 +38,12 @@ export class RowChanges {
     return this.#update(session, ids, condition, [...set, ...this.#unclaimed()]);
   }
 
+  /** Counts as published and never was: it has no time of it. */
+  leave(session: Session, ids: readonly RowId[], condition: string): Promise<number> {
+    const set = [`${this.#status} = 'published'`, ...assign(this.#columns.publishedAt, 'NULL')];
+    return this.#update(session, ids, condition, [...set, ...this.#unclaimed()]);
+  }
+
   release(session: Session, ids: readonly RowId[], condition: string): Promise<number> {
     return this.#update(session, ids, condition, [`${this.#status} = 'pending'`, ...this.#unclaimed()]);
   }
