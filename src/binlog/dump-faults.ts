@@ -26,7 +26,7 @@ export function dumpFault(error: unknown, from: Position): RelayError {
 function cannotRead(message: string, from: Position, cause: unknown): RelayError {
   if (/same server_(?:uuid|id)/i.test(message)) return serverIdClash(cause);
   if (/binary log is not open/i.test(message)) return binlogDisabled(cause);
-  const hint = /max_allowed_packet|bogus data|middle of event|log event/i.test(message)
+  const hint = /max_allowed_packet|bogus data|middle of event|log event|crc check|corrupt/i.test(message)
     ? 'the position is probably not an event boundary of this file; or an event there is larger than max_allowed_packet'
     : 'the file was purged, the log was reset, or this is another server';
   const at = formatPosition(from);

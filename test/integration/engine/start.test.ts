@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { logHead } from '../../stack/log-head.ts';
-import { insertRows } from '../../stack/outbox-rows.ts';
+import { insertInto, insertRows } from '../../stack/outbox-rows.ts';
 import { RelayBed } from '../../stack/relay-bed.ts';
 import { until } from '../../stack/until.ts';
 
@@ -45,6 +45,30 @@ test('S6 start: head: what is there counts as published and is not sent; without
   await insertRows(fresh.servers.pool, { topic: fresh.servers.topic('orders'), count: 5 });
   await fresh.retired();
   expect(await fresh.expectDelivered()).toMatchObject({ committed: 5, duplicates: 0 });
+});
+
+test('S7 the first start under load: rows committed around the moment at which the head is read are not lost', async () => {
+  await using bed = await RelayBed.open({ config: SWEPT_OFTEN });
+  const { pool, topic } = bed.servers;
+  const rows = { topic: topic('orders'), perTransaction: 1 };
+  const early = await pool.getConnection();
+  await early.beginTransaction();
+  await insertInto(early, { ...rows, count: 3, prefix: 'early' });
+  let isLoading = true;
+  const load = async (prefix: string): Promise<void> => {
+    while (isLoading) await insertRows(pool, { ...rows, count: 10, prefix });
+  };
+  const loads = ['a', 'b', 'c'].map(load);
+  const relay = await bed.start({ start: 'pending' });
+  // Written before the head was read, and visible only now.
+  await early.commit();
+  early.release();
+  await relay.waitFor('scope-released', { fields: { scope: 'everything' } });
+  isLoading = false;
+  await Promise.all(loads);
+  await bed.retired();
+  const committed = await bed.count('outbox');
+  expect(await bed.expectDelivered()).toMatchObject({ committed, delivered: committed, duplicates: 0 });
 });
 
 test('S11 start: pending: what waits is delivered from its table, and live rows of the same aggregates do not overtake', async () => {
