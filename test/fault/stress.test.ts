@@ -27,6 +27,8 @@ const CONFIG = {
   kafka: { connectTimeoutMs: 500, requestTimeoutMs: 2_000 },
   relay: { laneStallMs: 3_000, takeOverMs: 3_000 },
   sweep: { intervalMs: 200 },
+  // A partition that was set aside is tried again soon after its broker is back.
+  failures: { backOffCapMs: 3_000 },
 };
 
 test(
