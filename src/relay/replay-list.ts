@@ -5,6 +5,8 @@ const HASHES = 2 ** 32;
 const FIRST_ROWS = 1_024;
 /** A chunk may be so many times as large as was asked for; an aggregate that has more rows is cut. */
 const MOST_TIMES = 10;
+/** What an id takes in memory that is no integer, in those that are. */
+const TEXT_WEIGHT = 8;
 
 /** Rows next to each other in the list: whole aggregates, but where it is cut. */
 export interface ReplayChunk {
@@ -60,7 +62,8 @@ export class ReplayList {
     if (typeof id === 'bigint') this.#ints[this.#length] = id;
     else (this.#texts ??= [])[this.#length] = id;
     this.#length++;
-    while (this.#length > this.#maxRows && this.#endHash - this.fromHash > 1) this.#narrow();
+    const most = this.#texts === null ? this.#maxRows : this.#maxRows / TEXT_WEIGHT;
+    while (this.#length > most && this.#endHash - this.fromHash > 1) this.#narrow();
   }
 
   /** To be called when all rows are added. */

@@ -1,3 +1,4 @@
+import kafkajs from 'kafkajs';
 import { expect, test } from 'vitest';
 import { Load } from '../../stack/load.ts';
 import { insertRows } from '../../stack/outbox-rows.ts';
@@ -207,5 +208,41 @@ test('more live rows than can be held: the aggregate is handed over by the sweep
     withinMs: 10_000,
     what: 'nothing parked',
   });
+  expect((await relay.kill('SIGTERM')).code).toBe(0);
+});
+
+test('a row that is too large for its topic now is counted and named, and stays published; a topic that is gone, too', async () => {
+  await using bed = await sweepBed({ topics: { orders: 1 }, config: { kafka: { batchBytes: 64 << 10 } } });
+  const topic = bed.servers.topic('orders');
+  const relay = await startTailing(bed);
+  await insertRows(bed.servers.pool, { topic, count: 20, aggregates: 2 });
+  await insertRows(bed.servers.pool, { topic, count: 1, prefix: 'large', payloadBytes: 50_000 });
+  await insertRows(bed.servers.pool, { topic, count: 20, aggregates: 2 });
+  await bed.retired();
+  await bed.sql("UPDATE outbox SET topic = 'never.was' WHERE id = 1");
+  const admin = bed.servers.kafka.admin();
+  await admin.connect();
+  await admin.alterConfigs({
+    validateOnly: false,
+    resources: [
+      {
+        type: kafkajs.ConfigResourceTypes.TOPIC,
+        name: topic,
+        configEntries: [{ name: 'max.message.bytes', value: '20000' }],
+      },
+    ],
+  });
+  await admin.disconnect();
+  const { code, stdout } = await command(bed, 'resync', '--republish', '--yes', '--json');
+  expect(code).toBe(1);
+  const { job } = JSON.parse(stdout.trim().split('\n').at(-1)!) as { job: { state: string; republish: unknown } };
+  expect(job).toMatchObject({ state: 'done', republish: { total: 41, sent: 39, failed: 2, repeats: 0 } });
+  expect(job.republish).toMatchObject({
+    failedRows: expect.arrayContaining([
+      expect.objectContaining({ id: '21', error: expect.stringMatching(/^KAFKA_MESSAGE_TOO_LARGE/) as string }),
+      expect.objectContaining({ id: '1', error: expect.stringMatching(/^KAFKA_UNKNOWN_TOPIC/) as string }),
+    ]) as unknown,
+  });
+  expect(await bed.count('outbox', "status = 'published' AND last_error IS NULL")).toBe(41);
   expect((await relay.kill('SIGTERM')).code).toBe(0);
 });
