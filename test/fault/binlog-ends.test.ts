@@ -225,7 +225,11 @@ describe('a stream that is ended', () => {
 describe('a stream that cannot begin', () => {
   it.each<[string, (head: Position) => Position, RegExp]>([
     ['B5 behind the end', ({ file, offset }) => ({ file, offset: offset + 10_000_000 }), /cannot read from binlog\./],
-    ['B6 inside an event', ({ file, offset }) => ({ file, offset: offset - 3 }), /not an event boundary.*max_allowed_packet/],
+    [
+      'B6 inside an event',
+      ({ file, offset }) => ({ file, offset: offset - 3 }),
+      /not an event boundary.*max_allowed_packet/,
+    ],
     ['B4 in a file that is gone', ({ offset }) => ({ file: 'binlog.999999', offset }), /purged.*another server/],
     ['B7 past 4 GiB', ({ file }) => ({ file, offset: 2 ** 32 }), /below 4 GiB/],
   ])('%s', async (_, change, detail) => {
