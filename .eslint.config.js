@@ -14,6 +14,7 @@ const layers = {
   limits: ['model', 'store'],
   verify: ['model', 'encoding', 'kafka', 'store'],
   adopt: ['model', 'encoding', 'config', 'kafka', 'binlog', 'store'],
+  check: ['model', 'mysql', 'binlog', 'kafka', 'store'],
   relay: ['model', 'encoding', 'delivery'],
   observability: ['model'],
   http: ['model', 'observability'],

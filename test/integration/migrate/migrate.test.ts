@@ -19,6 +19,7 @@ const RELAY_TABLES = [
   'cdc_relay_actions',
   'cdc_relay_limits',
   'cdc_relay_jobs',
+  'cdc_relay_canary',
 ];
 /** One of them changes a table that another one has made. */
 const RELAY_FILES = RELAY_TABLES.length + 1;
