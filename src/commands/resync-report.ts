@@ -175,7 +175,7 @@ export function planText(plan: ResyncPlan): string {
   const more = topics.length > SHOWN_TOPICS ? `, and ${countText(topics.length - SHOWN_TOPICS)} more` : '';
   const rate = `${countText(rowsPerSecond)} rows/s${plan.isMeasured ? '' : ' (assumed)'}`;
   return [
-    `would send ${rowsText(rows)} again${times}, ${about}${countText(aggregates)} aggregates, ` +
+    `would send ${rowsText(rows)} again${times}, ${about}${countText(aggregates)} ${aggregates === 1 ? 'aggregate' : 'aggregates'}, ` +
       `~${bytesText(estimatedBytes)}, about ${ageText(estimatedMs)} at ${rate}`,
     `topics: ${named.join(', ')}${more}`,
     "live rows go on; each aggregate's order is kept; header cdc-relay-replay marks them",
