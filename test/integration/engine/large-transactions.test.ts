@@ -154,7 +154,7 @@ test('the dump is killed in the midst of it: a new term begins before it, and th
   await until(async () => (await bed.records()) > 0, { withinMs: 20_000, what: 'the first records', everyMs: 2 });
   const [dump] = await bed.sql("SELECT ID FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'");
   await bed.sql(`KILL ${String(dump['ID'])}`);
-  await relay.waitFor('leadership-lost');
+  await relay.waitFor('term-ended');
   await insertRows(bed.servers.pool, { topic, count: 10 });
   await bed.retired('outbox', { withinMs: 60_000 });
   expect((await relay.kill('SIGTERM')).code).toBe(0);
