@@ -6,7 +6,8 @@ import { cpuMs } from './cpu-ms.ts';
 import { readBack } from './read-back.ts';
 import {
   AGGREGATES,
-  checkpointReachesEnd,
+  binlogEnd,
+  checkpointReaches,
   DATABASE,
   MYSQL,
   openStand,
@@ -34,11 +35,12 @@ export async function drain(options: DrainOptions): Promise<Record<string, unkno
   const place = { host, port, user, password, database: DATABASE };
   const first = await stand.startRelay();
   await loadBacklog(connection, place, 0, FIRST_ROWS, FIRST_PER_TRANSACTION);
-  await checkpointReachesEnd(connection, first);
+  await checkpointReaches(connection, first, await binlogEnd(connection));
   await stopSoftly(first);
 
   const loadedFrom = performance.now();
   await loadBacklog(connection, place, FIRST_ROWS, rows, perTransaction);
+  const end = await binlogEnd(connection);
   say(`loaded ${rows} rows in ${Math.round(performance.now() - loadedFrom)} ms`);
 
   const admin = client.admin();
@@ -47,7 +49,7 @@ export async function drain(options: DrainOptions): Promise<Record<string, unkno
   const launchedMs = performance.now();
   const relay = await stand.launchRelay();
   const { firstMs, firstCount, lastMs } = await watchArrivals(admin, relay, before, rows);
-  await checkpointReachesEnd(connection, relay);
+  await checkpointReaches(connection, relay, end);
   const settledMs = performance.now();
   const figures = { peakRssBytes: relay.peakRssBytes(), cpuMs: await cpuMs(relay.pid) };
   await stopSoftly(relay);

@@ -3,7 +3,7 @@ import type { Connection } from 'mysql2/promise';
 import { stopSoftly } from '../stack/one-outbox.ts';
 import { loadBacklog } from './backlog.ts';
 import { cpuMs } from './cpu-ms.ts';
-import { binlogEnd, checkpointReachesEnd, DATABASE, MYSQL, openStand, type StandOptions } from './stand.ts';
+import { binlogEnd, checkpointReaches, DATABASE, MYSQL, openStand, type StandOptions } from './stand.ts';
 
 /** Rows that flow before the rest: an idle relay is one that has worked. */
 const ROWS = 1_000;
@@ -18,7 +18,7 @@ export async function idle(options: StandOptions & { readonly seconds: number })
   const relay = await stand.startRelay();
   const { host, port, user, password } = mysql;
   await loadBacklog(connection, { host, port, user, password, database: DATABASE }, 0, ROWS, 10);
-  await checkpointReachesEnd(connection, relay);
+  await checkpointReaches(connection, relay, await binlogEnd(connection));
   await sleep(SETTLE_MS);
 
   const before = await observe(connection, relay.pid);

@@ -66,9 +66,8 @@ export async function openStand(options: StandOptions): Promise<Stand> {
   };
 }
 
-/** Waits until the relay has saved a checkpoint at or behind where the binlog ends now. */
-export async function checkpointReachesEnd(connection: Connection, relay: CliProcess): Promise<void> {
-  const end = await binlogEnd(connection);
+/** Waits until the relay has saved a checkpoint at or behind `end`: read before anything of its own was logged there. */
+export async function checkpointReaches(connection: Connection, relay: CliProcess, end: BinlogEnd): Promise<void> {
   const deadline = performance.now() + FLUSH_WITHIN_MS;
   while (!(await checkpointIsAt(connection, end))) {
     if (!relay.alive() || performance.now() > deadline) {
