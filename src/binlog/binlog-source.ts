@@ -45,7 +45,8 @@ export function createBinlogSource(options: BinlogSourceOptions): BinlogSource {
   };
   return {
     counters,
-    stream: (from, signal, tolerant = false) => streamFrom(options, seen, from, signal, tolerant),
+    stream: (from, signal, tolerant = false, serverUuid = null) =>
+      streamFrom(options, seen, from, signal, tolerant, serverUuid),
   };
 }
 
@@ -71,6 +72,7 @@ interface StreamParts {
   readonly facts: ServerFacts | null;
   readonly signal: AbortSignal;
   readonly tolerant: boolean;
+  readonly serverUuid: string | null;
 }
 
 async function* streamFrom(
@@ -79,9 +81,10 @@ async function* streamFrom(
   from: Checkpoint,
   signal: AbortSignal,
   tolerant: boolean,
+  serverUuid: string | null,
 ): AsyncGenerator<TransactionGroup, void, undefined> {
   if (signal.aborted) return;
-  const parts = { options, seen, signal, tolerant };
+  const parts = { options, seen, signal, tolerant, serverUuid };
   if (seen.reached !== null && comparePositions(from.position, seen.reached) > 0) seen.prepared.forget();
   seen.reached = from.position;
   let tail: Tail | null = null;
@@ -135,12 +138,19 @@ async function* streamFrom(
 }
 
 async function openTail(parts: StreamParts): Promise<{ tail: Tail; facts: ServerFacts }> {
-  const { options, seen, from, reunion, facts, signal, tolerant } = parts;
+  const { options, seen, from, reunion, facts, signal, serverUuid, tolerant } = parts;
   const { mysql, outboxes, maxTransactionBytes } = options;
   const begin = 'begin' in from ? from.begin : from;
   const isInOlderFile = reunion !== null && reunion.begin.file !== begin.file;
   const question = isInOlderFile ? 'files' : null;
-  const open = await DumpConnection.open({ mysql, outboxes, from: reunion?.begin ?? begin, question, signal });
+  const open = await DumpConnection.open({
+    mysql,
+    outboxes,
+    from: reunion?.begin ?? begin,
+    question,
+    serverUuid,
+    signal,
+  });
   if (isInOlderFile && open.facts.files?.includes(reunion.begin.file) === false) {
     // What came before it has been purged, the checkpoint has not.
     open.dump.close();

@@ -4,6 +4,7 @@ import { fault, type RelayError } from '../model/fault.ts';
 import { formatPosition, MAX_START_OFFSET, type Position } from '../model/position.ts';
 import type { MysqlSettings, OutboxSettings } from '../model/settings.ts';
 import { connectionOptions } from '../mysql/connection.ts';
+import { SERVER_UUID, serverUuidIn } from '../mysql/server-uuid.ts';
 import { checkColumns } from './column-check.ts';
 import { binlogDisabled, dumpFault } from './dump-faults.ts';
 import { askFacts, type LogQuestion, type ServerFacts } from './server-facts.ts';
@@ -43,6 +44,8 @@ export interface DumpOptions {
   readonly from: Position;
   /** What is to be asked about the log too. */
   readonly question: LogQuestion;
+  /** Whose log is to be read; null: whosever it is. */
+  readonly serverUuid: string | null;
   readonly signal: AbortSignal;
 }
 
@@ -66,7 +69,7 @@ export class DumpConnection {
   }
 
   /** Throws a RelayError, and has closed what it opened. Nothing arrives before `start`. */
-  static async open({ mysql, from, outboxes, question, signal }: DumpOptions): Promise<OpenDump> {
+  static async open({ mysql, from, outboxes, question, serverUuid, signal }: DumpOptions): Promise<OpenDump> {
     if (from.offset > MAX_START_OFFSET) {
       const at = formatPosition(from);
       throw fault('BINLOG_POSITION_UNUSABLE', 'halt', `cannot read from ${at}: a dump begins below 4 GiB of a file`);
@@ -86,7 +89,11 @@ export class DumpConnection {
     try {
       giveUp.throwIfAborted();
       zongji.start({ serverId: mysql.serverId, filename: from.file, position: from.offset });
-      const [facts] = await Promise.all([dump.#ask(outboxes, question), dump.#announce(mysql.heartbeatMs), ready]);
+      const [facts] = await Promise.all([
+        dump.#ask(outboxes, question),
+        dump.#announce(mysql.heartbeatMs, serverUuid),
+        ready,
+      ]);
       return { dump, facts };
     } catch (error) {
       dump.close();
@@ -134,13 +141,19 @@ export class DumpConnection {
     return facts;
   }
 
-  #announce(heartbeatMs: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#wire.query(preamble(heartbeatMs), (error) => {
-        if (error === null) resolve();
-        else reject(error);
+  /** On the connection of the dump itself: behind one address there may be another server after each connect. */
+  async #announce(heartbeatMs: number, serverUuid: string | null): Promise<void> {
+    const ask = (sql: string): Promise<unknown> =>
+      new Promise((resolve, reject) => {
+        this.#wire.query(sql, (error, rows) => {
+          if (error === null) resolve(rows);
+          else reject(error);
+        });
       });
-    });
+    const [, variables] = await Promise.all([ask(preamble(heartbeatMs)), ask(SERVER_UUID)]);
+    const found = serverUuidIn(variables);
+    if (serverUuid === null || found === serverUuid) return;
+    throw fault('MYSQL_FOREIGN_SERVER', 'renew', `the binlog is that of server ${found}, not of ${serverUuid}`);
   }
 
   #tap(): void {

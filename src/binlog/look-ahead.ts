@@ -24,7 +24,9 @@ export async function lookAhead(
   from: Position,
   signal: AbortSignal,
 ): Promise<ServerFacts> {
-  const { dump, facts } = await DumpConnection.open({ mysql, outboxes, from, question: 'heads', signal });
+  const { dump, facts } = await DumpConnection.open({
+    ...{ mysql, outboxes, from, question: 'heads', serverUuid: null, signal },
+  });
   const { before, after: upTo } = facts.heads!;
   const changedAt = facts.outboxes.map((): Position | null => null);
   const reader = new LogReader({

@@ -77,6 +77,11 @@ export class AckWindow {
     return this.#open.commitMicros(transaction);
   }
 
+  /** Behind a transaction that is not behind a committed checkpoint. */
+  endOf(transaction: number): Position {
+    return this.#open.end(transaction);
+  }
+
   /** Opens a transaction; it stays unsettled until `routed`. Returns its number. */
   open(transaction: Transaction): number {
     const number = this.#open.push(transaction);

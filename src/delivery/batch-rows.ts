@@ -1,6 +1,7 @@
 import { writeBytes } from '../encoding/bytes.ts';
 import { Form, type OutboxRow } from '../model/row.ts';
 import type { RowId } from '../model/row-ids.ts';
+import { writeFingerprint } from './fingerprint.ts';
 
 const FIRST_ROWS = 64;
 
@@ -29,6 +30,8 @@ export class BatchRows {
   /** Ids as unsigned 64-bit integers; two 32-bit halves are written, low first (little-endian hosts only). */
   #ids = new BigUint64Array(FIRST_ROWS);
   #halves = new Uint32Array(this.#ids.buffer);
+  /** Of the idempotency keys: two halves a row. */
+  #fingerprints = new Uint32Array(this.#halves.length);
   /** Ids that are no integers, one behind the other; instead of the halves stand where one begins, and its length. */
   #keys: Buffer | null = null;
   #keysEnd = 0;
@@ -39,6 +42,11 @@ export class BatchRows {
   /** Of all rows; meaningless for rows with keys. */
   ids(): BigUint64Array {
     return this.#ids.subarray(0, this.records);
+  }
+
+  /** Of all rows, two halves each (`writeFingerprint`). */
+  fingerprints(): Uint32Array {
+    return this.#fingerprints.subarray(0, this.records * 2);
   }
 
   /** The lower 32 bits of the id of the row `index`; meaningless for a row with a key. */
@@ -109,6 +117,7 @@ export class BatchRows {
     const { idBytes } = row;
     if (idBytes.form === Form.Null) this.#addId(transaction, row.outbox, row.idLow, row.idHigh);
     else this.#addKey(transaction, row.outbox, idBytes.buffer, idBytes.start, idBytes.end);
+    writeFingerprint(this.#fingerprints, (this.records - 1) * 2, row.idempotencyKey);
   }
 
   /** Moves the rows whose byte in `taken` is 1 behind those of `into`; the others close up. All keep their order. */
@@ -123,8 +132,12 @@ export class BatchRows {
         const to = taken[row] === 1 ? into : this;
         const low = this.#halves[row * 2];
         const high = this.#halves[row * 2 + 1];
+        const print = this.#fingerprints[row * 2];
+        const printHigh = this.#fingerprints[row * 2 + 1];
         if (hasKeys) to.#addKey(transaction, outbox, this.#keys!, low, low + high);
         else to.#addId(transaction, outbox, low, high);
+        to.#fingerprints[to.records * 2 - 2] = print;
+        to.#fingerprints[to.records * 2 - 1] = printHigh;
       }
     }
   }
@@ -173,6 +186,9 @@ export class BatchRows {
     ids.set(this.#ids);
     this.#ids = ids;
     this.#halves = new Uint32Array(ids.buffer);
+    const fingerprints = new Uint32Array(this.#halves.length);
+    fingerprints.set(this.#fingerprints);
+    this.#fingerprints = fingerprints;
   }
 
   #growRuns(): void {

@@ -66,7 +66,13 @@ export interface Source {
    * returns when `signal` is aborted. Not pulled = the socket is paused. `tolerant`: the first transaction behind `from`
    * was met before and cannot be decoded: it is handed on as `undecodable` instead of ending the stream. Where
    * `from.lastBegin` is known, that transaction must be there as it was, and the way from it to `from` open: else the
-   * stream ends with BINLOG_POSITION_UNUSABLE.
+   * stream ends with BINLOG_POSITION_UNUSABLE. `serverUuid`: another
+   * server's log is not read (MYSQL_FOREIGN_SERVER); null: whosever it is.
    */
-  stream(from: Checkpoint, signal: AbortSignal, tolerant?: boolean): AsyncIterable<TransactionGroup>;
+  stream(
+    from: Checkpoint,
+    signal: AbortSignal,
+    tolerant?: boolean,
+    serverUuid?: string | null,
+  ): AsyncIterable<TransactionGroup>;
 }

@@ -101,6 +101,8 @@ export interface RelayStats {
   handOvers: { done: number; givenUp: number };
   /** Rows that were gone from their table before what the log left out could be read. */
   goneRows: number;
+  /** Rows that were sent, and that the server lacks which was found behind the address, by outbox. */
+  readonly sentRowsMissing: number[];
 
   /** Commit to acknowledgement of a batch's oldest row. The commit is by the server's clock: see `serverAheadMs`. */
   onPublished: (latencyMs: number) => void;
@@ -134,6 +136,7 @@ export function newRelayStats(): RelayStats {
     deadLetters: { sent: 0, notSent: 0 },
     handOvers: { done: 0, givenUp: 0 },
     goneRows: 0,
+    sentRowsMissing: [],
     onPublished: () => undefined,
     serverAheadMs: null,
   };

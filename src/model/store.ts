@@ -1,7 +1,7 @@
 import type { Fault } from './fault.ts';
 import type { ParkedEntry, Scope } from './parked.ts';
 import type { Checkpoint, Position } from './position.ts';
-import type { RowCursor } from './row.ts';
+import type { Field, RowCursor } from './row.ts';
 import type { RowId, RowIds } from './row-ids.ts';
 
 declare const leader: unique symbol;
@@ -15,6 +15,8 @@ export interface Leader {
   /** Goes up by one with each leader; the compare-and-set of every transaction. */
   readonly epoch: number;
   readonly lost: AbortSignal;
+  /** Where the lock is held. */
+  readonly serverUuid: string;
   /**
    * False when the last answer of the lock's connection is too old to be sure that the lock is still ours: no send may
    * start (a frozen process must not wake up and send what its successor has sent).
@@ -155,6 +157,8 @@ export interface Store {
    * not due.
    */
   readRows(outbox: number, ids: readonly RowId[], dueBeforeMs: number): Promise<FoundRows>;
+  /** Idempotency keys of rows by primary key, some hundred at most; rows that are not there are left out. A plain read. */
+  idempotencyKeys(outbox: number, ids: RowIds): Promise<ReadonlyMap<RowId, Field>>;
   /** Rows of an outbox: whether there are any, and how many wait (null where there is no status column). */
   outboxRows(outbox: number): Promise<{ readonly any: boolean; readonly pending: number | null }>;
   /**

@@ -271,6 +271,13 @@ const READINGS: readonly Reading[] = [
     read: ({ stats }) => stats.goneRows,
   },
   {
+    name: 'cdc_relay_sent_rows_missing_total',
+    kind: 'counter',
+    help: 'Rows that were sent, and that the server lacks which was found behind the address (a failover), by outbox.',
+    labels: ['outbox'],
+    read: ({ stats, sources }) => byOutbox(stats.sentRowsMissing, sources),
+  },
+  {
     name: 'cdc_relay_binlog_reconnects_total',
     kind: 'counter',
     help: 'Streams of the binlog that ended and were begun again, by code.',

@@ -27,6 +27,8 @@ export interface ReaderDeps {
   readonly parking: Parking;
   readonly clock: Clock;
   readonly log: Log;
+  /** Whose log it is. */
+  readonly serverUuid: string;
   readonly stats: RelayStats;
   readonly mode: SweepSettings['mode'];
   /** Some outbox can be swept. */
@@ -97,12 +99,12 @@ export class Reader {
 
   /** One stream to its end. */
   async #stream(signal: AbortSignal): Promise<Fault | null> {
-    const { source, router, abandon, log } = this.#deps;
+    const { source, router, abandon, log, serverUuid } = this.#deps;
     const from = router.routedThrough;
     const isTolerant = this.#undecoded?.at === formatPosition(from.position);
     let isFlowing = false;
     try {
-      for await (const group of source.stream(from, signal, isTolerant)) {
+      for await (const group of source.stream(from, signal, isTolerant, serverUuid)) {
         if (!isFlowing) {
           log.info('tail-flowing', { position: formatPosition(from.position) });
           isFlowing = this.#isTailing = true;
@@ -128,6 +130,8 @@ export class Reader {
       if (keepsSome) throw new RelayError({ ...fault, disposition: 'halt' });
       return times > 2 || router.isInside ? 'unusable' : 'again';
     }
+    // Nothing of what is in hand says anything about the rows of another server (S1).
+    if (fault.code === 'MYSQL_FOREIGN_SERVER') throw new RelayError(fault);
     if (fault.disposition === 'retry' || fault.disposition === 'renew') return 'again';
     if (!canSweep || keepsSome) throw new RelayError({ ...fault, disposition: 'halt' });
     if (fault.code === 'BINLOG_POSITION_UNUSABLE') return 'unusable';

@@ -3,6 +3,7 @@ import { pause } from '../model/clock.ts';
 import { type Fault, RelayError } from '../model/fault.ts';
 import { count, newRelayStats, type RelayPhase, type RelayStats } from '../model/stats.ts';
 import type { Leader } from '../model/store.ts';
+import { SentRows } from './sent-rows.ts';
 import { startPosition } from './start-position.ts';
 import { type RelayDeps, Term, type TermEnd } from './term.ts';
 
@@ -47,9 +48,10 @@ export async function runRelay(deps: RelayDeps, stop: AbortSignal): Promise<Faul
   stop.addEventListener('abort', () => enter('stopping'), { once: true });
   /** Why the saved checkpoint is of no use; told by the term that found out. */
   let unusable: Fault | null = null;
+  const sentRows = deps.sentRows ?? new SentRows(clock);
   for (let tries = 1; ; tries++) {
     try {
-      const end = await term({ ...deps, stats }, stop, enter, unusable);
+      const end = await term({ ...deps, stats, sentRows }, stop, enter, unusable);
       unusable = end.as === 'again' ? end.unusable : null;
       if (end.as === 'stopped') {
         enter('stopped');
@@ -87,12 +89,12 @@ export async function runRelay(deps: RelayDeps, stop: AbortSignal): Promise<Faul
 }
 
 async function term(
-  deps: RelayDeps & { readonly stats: RelayStats },
+  deps: RelayDeps & { readonly stats: RelayStats; readonly sentRows: SentRows },
   stop: AbortSignal,
   enter: (next: RelayState, fields?: Record<string, unknown>) => void,
   unusable: Fault | null,
 ): Promise<TermEnd> {
-  const { store, publisher, settings, log, stats, jobs } = deps;
+  const { store, publisher, settings, log, stats, jobs, sentRows } = deps;
   if (stop.aborted) return { as: 'stopped' };
   const leader: Leader = await store.lead(stop, () => enter('standby'));
   try {
@@ -103,6 +105,7 @@ async function term(
       { store, leader, facts, settings, log, ...(jobs === undefined ? {} : { jobs }) },
       unusable,
     );
+    await sentRows.compare({ store, facts, outboxes: settings.outboxes, abandoned: start.abandoned, log, stats });
     enter('flowing', { server: facts.serverUuid, version: facts.version });
     return await new Term(deps, leader, facts, start).run(stop);
   } finally {

@@ -55,7 +55,7 @@ export async function resyncStart(deps: ResyncDeps, saved: SavedOffsets): Promis
       ? 'what is pending is delivered from the tables, then the tail goes on from here'
       : 'the tail goes on from here',
   });
-  return { from: checkpoint, high };
+  return { from: checkpoint, high, abandoned: saved };
 }
 
 /** Without the table of jobs there are none: it comes with the next `migrate`. */

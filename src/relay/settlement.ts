@@ -7,6 +7,7 @@ import type { RowId } from '../model/row-ids.ts';
 import { type RelayStats, tallyOf } from '../model/stats.ts';
 import type { RowFailure } from '../model/store.ts';
 import type { Flusher } from './flusher.ts';
+import type { SentRows } from './sent-rows.ts';
 
 /** The rows that the sweep has claimed, as the lanes see them. */
 export interface ClaimedRows {
@@ -24,6 +25,7 @@ export class Settlement {
   readonly #window: AckWindow;
   readonly #flusher: Flusher;
   readonly #claimed: ClaimedRows;
+  readonly #sent: SentRows;
   readonly #spare: SpareBatches;
   readonly #clock: Clock;
   readonly #stats: RelayStats;
@@ -32,6 +34,7 @@ export class Settlement {
     window: AckWindow,
     flusher: Flusher,
     claimed: ClaimedRows,
+    sent: SentRows,
     spare: SpareBatches,
     clock: Clock,
     stats: RelayStats,
@@ -39,6 +42,7 @@ export class Settlement {
     this.#window = window;
     this.#flusher = flusher;
     this.#claimed = claimed;
+    this.#sent = sent;
     this.#spare = spare;
     this.#clock = clock;
     this.#stats = stats;
@@ -47,6 +51,7 @@ export class Settlement {
   /** They are in their topic. */
   acked(batch: Batch): void {
     this.#count(batch);
+    this.#sent.add(batch, this.#window);
     if (!batch.isSwept) {
       this.#flusher.add(batch);
       return;

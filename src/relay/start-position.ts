@@ -10,6 +10,8 @@ import { resyncStart } from './resync-start.ts';
 export interface Start {
   readonly from: Checkpoint;
   readonly high: Position;
+  /** What was saved and is of no use; null: nothing was, or it is where this leader begins. */
+  readonly abandoned: SavedOffsets | null;
 }
 
 export interface StartDeps {
@@ -48,7 +50,8 @@ export async function startPosition(deps: StartDeps, unusable: Fault | null): Pr
   if (why !== null) return beginAnew(deps, saved, why);
   const { checkpoint, high } = saved;
   log.info('start-at-checkpoint', { position: formatPosition(checkpoint.position) });
-  return { from: checkpoint, high: comparePositions(high, checkpoint.position) > 0 ? high : checkpoint.position };
+  const furthest = comparePositions(high, checkpoint.position) > 0 ? high : checkpoint.position;
+  return { from: checkpoint, high: furthest, abandoned: null };
 }
 
 /** What the server says of itself tells more than what a stream has died of. */
@@ -79,7 +82,7 @@ async function beginAnew(deps: StartDeps, saved: SavedOffsets, why: Fault): Prom
   const { position } = checkpoint;
   const { serverUuid } = facts;
   await store.begin(leader, { checkpoint, high: position, serverUuid, parkEverything: why.code });
-  return { from: checkpoint, high: position };
+  return { from: checkpoint, high: position, abandoned: saved };
 }
 
 async function firstStart(deps: StartDeps): Promise<Start> {
@@ -101,7 +104,7 @@ async function firstStart(deps: StartDeps): Promise<Start> {
   const parkEverything = settings.outboxes.every(isKept) ? null : 'START';
   await store.begin(leader, { checkpoint: from, high, serverUuid: facts.serverUuid, parkEverything });
   log.info('first-start', { position: formatPosition(from.position) });
-  return { from, high };
+  return { from, high, abandoned: null };
 }
 
 /** Where there is no log, rows go by the sweep alone. */

@@ -27,6 +27,7 @@ import { SweptRows } from './replayed-rows.ts';
 import { Router } from './router.ts';
 import { RowCompletion } from './row-completion.ts';
 import { RowVerdicts } from './row-verdicts.ts';
+import { SentRows } from './sent-rows.ts';
 import { Settlement } from './settlement.ts';
 import type { Start } from './start-position.ts';
 import { SweepPass } from './sweep-pass.ts';
@@ -55,6 +56,8 @@ export interface RelayDeps {
   readonly duties: readonly MakeDuty[];
   /** What people ask for. */
   readonly jobs?: Jobs;
+  /** Of this process. */
+  readonly sentRows?: SentRows;
 }
 
 /**
@@ -101,7 +104,7 @@ export class Term {
   /** Head of the last pass of the sweep, and what earlier leaders may have sent. */
   #high: Position;
 
-  constructor(deps: RelayDeps, leader: Leader, facts: ServerFacts, { from, high }: Start) {
+  constructor(deps: RelayDeps, leader: Leader, facts: ServerFacts, { from, high }: Pick<Start, 'from' | 'high'>) {
     const { settings, publisher, store, clock, log, stats = newRelayStats() } = deps;
     this.#stats = stats;
     this.#deps = deps;
@@ -133,7 +136,8 @@ export class Term {
       retires: keeps.map((keep) => !keep),
       high: () => this.#highest(),
     }));
-    const settlement = new Settlement(window, flusher, swept, spare, clock, stats);
+    const sent = deps.sentRows ?? new SentRows(clock);
+    const settlement = new Settlement(window, flusher, swept, sent, spare, clock, stats);
     const parking = (this.#parking = new Parking({
       ...{ scopes, topics, settlement, clock, log, keeps, stats },
       maxHeldBytes: maxInFlightBytes / POOL_PART,
@@ -183,6 +187,7 @@ export class Term {
     const canSweep = keeps.includes(false);
     this.#reader = new Reader({
       ...{ source: deps.source, router, parking, clock, log, stats, canSweep },
+      serverUuid: facts.serverUuid,
       keepsSome: keeps.includes(true),
       mode: settings.sweep.mode,
       takeOverMs: settings.relay.takeOverMs,

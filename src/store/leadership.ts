@@ -10,6 +10,7 @@ import { Session } from './session.ts';
 
 /** One wait for the lock on the server; short enough to hear a stop in between. */
 const LOCK_WAIT_SECONDS = 2;
+const READ_ONLY = '@@GLOBAL.read_only AS read_only';
 /** The lock's connection answers at least this often before it is too old to send, and before it is given up. */
 const PINGS_PER_TAKE_OVER = 3;
 
@@ -32,7 +33,8 @@ export async function lead(
     const lock = lockName(mysql.database, relay.name);
     await waitForLock(session, lock, mysql.queryTimeoutMs, signal, onStandby);
     const epoch = await takeEpoch(session, mysql.database, relay.name);
-    return hold(session, lock, epoch, relay.takeOverMs, clock, log);
+    const wasReadOnly = await isReadOnly(session);
+    return hold({ session, lock, epoch, wasReadOnly, takeOverMs: relay.takeOverMs, clock, log });
   } catch (error) {
     session.destroy();
     throw error;
@@ -75,16 +77,38 @@ async function takeEpoch(session: Session, database: string, name: string): Prom
   return Number(row['epoch']);
 }
 
-function hold(session: Session, lock: string, epoch: number, takeOverMs: number, clock: Clock, log: Log): Leader {
+/** Whether only the privileged may write there. */
+async function isReadOnly(session: Session): Promise<boolean> {
+  const [row] = await session.rows('asking whether the server takes writes', `SELECT ${READ_ONLY}`);
+  return isOn(row['read_only']);
+}
+
+function isOn(value: unknown): boolean {
+  return !['0', 'OFF'].includes(String(value));
+}
+
+interface Held {
+  readonly session: Session;
+  readonly lock: string;
+  readonly epoch: number;
+  readonly wasReadOnly: boolean;
+  readonly takeOverMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+function hold({ session, lock, epoch, wasReadOnly, takeOverMs, clock, log }: Held): Leader {
   const lost = new AbortController();
   /** Ends the pinging: the lock was given back, or lost. */
   const over = new AbortController();
   let answeredMs = clock.nowMs();
   const ping = async (): Promise<void> => {
     const askedMs = clock.nowMs();
-    const sql = 'SELECT IS_USED_LOCK(?) = CONNECTION_ID() AS mine';
+    const sql = `SELECT IS_USED_LOCK(?) = CONNECTION_ID() AS mine, ${READ_ONLY}`;
     const [row] = await session.rows('pinging the leader connection', sql, [lock], takeOverMs / 2);
     if (Number(row['mine']) !== 1) throw fault('LEADERSHIP_LOST', 'renew', 'the leader lock is somebody else’s');
+    // It was the primary. Nothing else would tell while it lives on and there is nothing to write.
+    if (!wasReadOnly && isOn(row['read_only'])) throw fault('LEADERSHIP_LOST', 'renew', 'the server only reads now');
     answeredMs = askedMs;
   };
   const pinging = async (): Promise<void> => {
@@ -96,7 +120,9 @@ function hold(session: Session, lock: string, epoch: number, takeOverMs: number,
   };
   pinging().catch((error: unknown) => {
     if (over.signal.aborted) return;
-    log.warn('leader-lock-lost', { code: error instanceof RelayError ? error.fault.code : 'INTERNAL' });
+    const { code, detail } =
+      error instanceof RelayError ? error.fault : { code: 'INTERNAL', detail: 'pinging the leader connection' };
+    log.warn('leader-lock-lost', { code, detail });
     over.abort();
     lost.abort();
     session.destroy();
@@ -104,6 +130,7 @@ function hold(session: Session, lock: string, epoch: number, takeOverMs: number,
   const leader = {
     epoch,
     lost: lost.signal,
+    serverUuid: session.serverUuid,
     maySend: () => !over.signal.aborted && clock.nowMs() - answeredMs < takeOverMs / 2,
     async release() {
       over.abort();

@@ -4,8 +4,8 @@ import { quoteIdentifier, quoteTable } from '../model/identifier.ts';
 import type { Log } from '../model/log.ts';
 import type { ParkedEntry } from '../model/parked.ts';
 import type { Checkpoint, Position } from '../model/position.ts';
-import type { RowCursor } from '../model/row.ts';
-import type { RowId } from '../model/row-ids.ts';
+import type { Field, RowCursor } from '../model/row.ts';
+import type { RowId, RowIds } from '../model/row-ids.ts';
 import type { Settings } from '../model/settings.ts';
 import type {
   Candidate,
@@ -23,6 +23,7 @@ import type {
 } from '../model/store.ts';
 import { Flush } from './flush.ts';
 import { leaveHistory } from './history.ts';
+import { KeySelect } from './key-select.ts';
 import { lead } from './leadership.ts';
 import { OffsetsRow } from './offsets-row.ts';
 import { OutboxSelect } from './outbox-select.ts';
@@ -51,6 +52,7 @@ export class MysqlStore implements Store {
   readonly #parked: ParkedTable;
   readonly #flush: Flush;
   readonly #selects: readonly OutboxSelect[];
+  readonly #keys: readonly KeySelect[];
   readonly #swept: readonly (SweptOutbox | null)[];
   /** For flushes and all that is asked between them. */
   readonly #statements: SessionSlot;
@@ -60,6 +62,8 @@ export class MysqlStore implements Store {
   readonly #sweeping: SessionSlot;
   #facts: ServerFacts | null = null;
   #mayNotAskLog = false;
+  /** Where the leader lock is held; null before the first. */
+  #leaderServer: string | null = null;
 
   constructor(settings: Settings, clock: Clock, log: Log) {
     this.#settings = settings;
@@ -69,6 +73,7 @@ export class MysqlStore implements Store {
     this.#parked = new ParkedTable(settings);
     this.#flush = new Flush(settings, this.#offsets, this.#parked);
     this.#selects = settings.outboxes.map((outbox, index) => new OutboxSelect(index, outbox));
+    this.#keys = settings.outboxes.map((outbox) => new KeySelect(outbox));
     this.#swept = settings.outboxes.map((outbox, index) => sweptOutbox(index, outbox, this.#offsets));
     const options = { mysql: settings.mysql, takeOverMs: settings.relay.takeOverMs, clock, log };
     this.#statements = new SessionSlot(options);
@@ -78,6 +83,7 @@ export class MysqlStore implements Store {
 
   async serverFacts(): Promise<ServerFacts> {
     const facts = await this.#statements.use(readServerFacts);
+    if (this.#leaderServer !== null && facts.serverUuid !== this.#leaderServer) throw foreignServer();
     this.#facts = facts;
     return facts;
   }
@@ -91,8 +97,10 @@ export class MysqlStore implements Store {
     const { mysql, relay } = this.#settings;
     const leader = await lead(mysql, relay, this.#clock, this.#log, signal, onStandby);
     // A write of the term before may still be under way: its statements must not fall into this term's transactions.
-    this.#statements.destroy();
-    this.#sweeping.destroy();
+    // And none of them may go to the server that was behind the address then.
+    for (const slot of [this.#statements, this.#reading, this.#sweeping]) slot.destroy();
+    this.#facts = null;
+    this.#leaderServer = leader.serverUuid;
     return leader;
   }
 
@@ -145,6 +153,13 @@ export class MysqlStore implements Store {
     return this.#reading.use((session) => {
       this.#mustBeKnown(session);
       return this.#selects[outbox].read(session, ids, dueBeforeMs);
+    });
+  }
+
+  idempotencyKeys(outbox: number, ids: RowIds): Promise<ReadonlyMap<RowId, Field>> {
+    return this.#reading.use((session) => {
+      this.#mustBeKnown(session);
+      return this.#keys[outbox].read(session, ids);
     });
   }
 
@@ -271,7 +286,7 @@ export class MysqlStore implements Store {
   /** The ids in hand are another server's: marking them here would lose this server's rows. */
   #mustBeKnown(session: Session): void {
     if (this.#facts === null || session.serverUuid === this.#facts.serverUuid) return;
-    throw fault('MYSQL_FOREIGN_SERVER', 'renew', 'the address answers as another server than at the start');
+    throw foreignServer();
   }
 
   #sweptOf(outbox: number): SweptOutbox {
@@ -280,6 +295,10 @@ export class MysqlStore implements Store {
     const { schema, table } = this.#settings.outboxes[outbox];
     throw fault('INTERNAL', 'halt', `${schema}.${table} has no state of rows that could be written`);
   }
+}
+
+function foreignServer(): RelayError {
+  return fault('MYSQL_FOREIGN_SERVER', 'renew', 'the address answers as another server than at the start');
 }
 
 function everything(reason: string): ParkedEntry {

@@ -4,8 +4,11 @@ import type { Log } from '../model/log.ts';
 import type { MysqlSettings } from '../model/settings.ts';
 import { classifyMysql } from '../mysql/classify.ts';
 import { connectionOptions } from '../mysql/connection.ts';
+import { SERVER_UUID, serverUuidIn } from '../mysql/server-uuid.ts';
 
 const NOT_PERMITTED = 1227;
+/** A server that only reads is, or is becoming, a replica: whoever writes now may be found behind the address. */
+const READ_ONLY: ReadonlySet<unknown> = new Set([1290, 1836]);
 
 /**
  * Made on every connection: READ COMMITTED (under REPEATABLE READ our locks reach into gaps, and application INSERTs
@@ -28,7 +31,7 @@ export type Row = Readonly<Record<string, unknown>>;
 
 /**
  * One connection for statements. Every statement has a time-out; what timed out or lost its connection leaves the
- * session unusable (a late answer would be taken for the next one's), and `isUsable` says so.
+ * session unusable (a late answer would be taken for the next one's), as does a server that only reads; `isUsable` says so.
  */
 export class Session {
   readonly #connection: mysql.Connection;
@@ -117,7 +120,8 @@ export class Session {
     } catch (error) {
       const classified = classifyMysql(error, doing);
       const { code } = classified.fault;
-      if (code === 'MYSQL_UNREACHABLE' || code === 'MYSQL_QUERY_TIMEOUT') this.destroy();
+      const isReadOnly = READ_ONLY.has((error as { errno?: unknown }).errno);
+      if (code === 'MYSQL_UNREACHABLE' || code === 'MYSQL_QUERY_TIMEOUT' || isReadOnly) this.destroy();
       throw classified;
     }
   }
@@ -144,14 +148,7 @@ async function shortRowImages(connection: mysql.Connection, timeout: number, log
   }
 }
 
-/** MariaDB has no server_uuid: its server id must do. */
 async function serverUuid(connection: mysql.Connection, timeout: number): Promise<string> {
-  const [rows] = await connection.query({
-    sql: "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_id')",
-    timeout,
-  });
-  const values = new Map(
-    (rows as { Variable_name: string; Value: string }[]).map((row) => [row.Variable_name, row.Value]),
-  );
-  return values.get('server_uuid') ?? `mariadb-${values.get('server_id') ?? ''}`;
+  const [rows] = await connection.query({ sql: SERVER_UUID, timeout });
+  return serverUuidIn(rows);
 }

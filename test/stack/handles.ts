@@ -36,8 +36,10 @@ export interface DatabaseOptions {
 }
 
 export interface MysqlOptions extends DatabaseOptions {
-  /** Starts as its replica (GTID auto-position), caught up when this returns. */
+  /** Starts as its replica, caught up when this returns. */
   readonly replicaOf?: DatabaseServer;
+  /** How it finds its place there; default: by GTID. */
+  readonly replicaBy?: 'gtid' | 'file';
 }
 
 /** A MySQL or MariaDB with GTIDs, row format and full row metadata; the user may do everything, from anywhere. */

@@ -14,11 +14,11 @@ import { follow } from './replica.ts';
 
 /** A MySQL of the newest line. */
 export async function startMysql(options: MysqlOptions = {}): Promise<DatabaseServer> {
-  const { replicaOf, ...rest } = options;
+  const { replicaOf, replicaBy = 'gtid', ...rest } = options;
   if (replicaOf === undefined) return mysql(rest);
   const server = await mysql({ serverId: 2, ...rest });
   try {
-    await follow(server, replicaOf);
+    await follow(server, replicaOf, { by: replicaBy });
     return server;
   } catch (error) {
     await server.dispose();

@@ -4,6 +4,7 @@ import { expect, inject, test } from 'vitest';
 import { makeAuthority } from '../../stack/certificates.ts';
 import type { DatabaseServer } from '../../stack/handles.ts';
 import { kafkaClient } from '../../stack/kafka-client.ts';
+import { promote } from '../../stack/replica.ts';
 import { startKafka, startMariadb, startMysql } from '../../stack/stack.ts';
 import { testBed } from '../../stack/test-bed.ts';
 import { topicNames, topicOffsets } from '../../stack/patient-admin.ts';
@@ -87,7 +88,7 @@ test('a replica follows, and takes writes when its source is gone', async () => 
   await eventually(() => query(replica, 'SHOW TABLES IN later'), { withinMs: 5000, what: 'the new database' });
   expect(await query(replica, 'SHOW TABLES IN earlier')).toEqual([]);
   await source.kill();
-  await query(replica, 'STOP REPLICA');
+  await promote(replica);
   await query(replica, 'CREATE DATABASE own');
 });
 

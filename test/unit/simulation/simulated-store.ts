@@ -1,6 +1,7 @@
 import { fault } from '../../../src/model/fault.ts';
 import type { ParkedEntry } from '../../../src/model/parked.ts';
 import type { Checkpoint, Position } from '../../../src/model/position.ts';
+import type { Field } from '../../../src/model/row.ts';
 import type { RowId } from '../../../src/model/row-ids.ts';
 import type {
   FoundRows,
@@ -97,6 +98,10 @@ export class SimulatedStore extends SimulatedFlushStore {
       const due = rows.filter((row) => row.status === 'pending' && row.availableAtMs < dueBeforeMs);
       return { rows: cursorOf(due), gone: ids.filter((id) => this.server.row(id) === undefined) };
     });
+  }
+
+  idempotencyKeys(): Promise<ReadonlyMap<RowId, Field>> {
+    throw new Error('no schedule moves to another server');
   }
 
   fail(leader: Leader, failures: readonly RowFailure[]): Promise<readonly RowFailure[]> {
