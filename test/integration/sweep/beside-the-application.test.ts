@@ -1,9 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { PoolConnection } from 'mysql2/promise';
 import { expect, test } from 'vitest';
 import { full } from '../../stack/full.ts';
 import { insertRows } from '../../stack/outbox-rows.ts';
 import { until } from '../../stack/until.ts';
-import { insertText, inSession, RelayUser, REFUSED, setTopic, LENIENT, startTailing, sweepBed } from './sweep-bed.ts';
+import {
+  command,
+  insertText,
+  inSession,
+  RelayUser,
+  REFUSED,
+  setTopic,
+  LENIENT,
+  startTailing,
+  sweepBed,
+} from './sweep-bed.ts';
 
 const STRESS_MS = full(6_000, 60_000);
 const INSERT_MS = 100;
@@ -104,4 +115,63 @@ test('H3 a hundred rows in front that fail every time: ten good ones behind them
   await setTopic(bed, 'orders', LENIENT);
   await bed.launch({ mysql: user.mysql, failures: { ...failures, backOffCapMs: 1_000 } });
   expect(await bed.expectDelivered({ where: good })).toMatchObject({ committed: 10, duplicates: 0 });
+});
+
+test('S26 H1 the application deletes by status and by key, old rows are purged: no INSERT and no DELETE by key fails', async () => {
+  await using bed = await sweepBed({ topics: { orders: 3, passing: 3 } });
+  const orders = bed.servers.topic('orders');
+  const passing = bed.servers.topic('passing');
+  const old = { status: "'published'", published_at: 'UTC_TIMESTAMP(6) - INTERVAL 2 DAY' };
+  for (let n = 0; n < 10; n++) {
+    await bed.sql(insertText(Array.from({ length: 1_000 }, () => ({ topic: passing, key: 'old', also: old }))));
+  }
+  const relay = await startTailing(bed, { start: 'head' });
+  await insertRows(bed.servers.pool, { topic: orders, count: 1 });
+  await bed.retired();
+  const endMs = performance.now() + full(4_000, 30_000);
+  let victims = 0;
+  const beside = (each: (session: PoolConnection, n: number) => Promise<void>): Promise<void> =>
+    inSession(bed, async (session) => {
+      await session.query('SET SESSION innodb_lock_wait_timeout = 2');
+      for (let n = 0; performance.now() < endMs; n++) {
+        await each(session, n);
+        await sleep(5);
+      }
+    });
+  const write = (topic: string, writer: number): Promise<void> =>
+    beside(async (session, n) => {
+      await session.query(insertText([{ topic, key: `writer-${writer}-${n % 5}` }]));
+    });
+  const deleteByStatus = beside(async (session) => {
+    try {
+      await session.query(`DELETE FROM outbox WHERE status = 'published' AND topic = '${passing}' LIMIT 20`);
+    } catch (error) {
+      // A deadlock is the application's to repeat: it took the index and the rows in the other order.
+      expect((error as { code?: unknown }).code).toMatch(/^ER_LOCK_(DEADLOCK|WAIT_TIMEOUT)$/);
+      victims++;
+    }
+  });
+  const deleteByKey = beside(async (session) => {
+    const [row] = await bed.sql(
+      `SELECT MAX(id) AS id FROM outbox WHERE topic = '${passing}' AND status = 'published' AND aggregate_id <> 'old'`,
+    );
+    await session.query('DELETE FROM outbox WHERE id = ?', [row['id'] ?? 0]);
+  });
+  const purged = command(bed, 'purge', '--older-than', '1d', '--yes');
+  await Promise.all([
+    write(orders, 1),
+    write(orders, 2),
+    write(passing, 3),
+    write(passing, 4),
+    deleteByStatus,
+    deleteByKey,
+  ]);
+  expect((await purged).exit.code).toBe(0);
+  process.stderr.write(`S26: the application was the victim ${victims} times\n`);
+  await bed.retired();
+  expect(await bed.count('outbox', "aggregate_id = 'old'")).toBe(0);
+  const delivered = await bed.expectDelivered({ where: `topic = '${orders}'`, topics: [orders] });
+  expect(delivered).toMatchObject({ duplicates: 0 });
+  expect(delivered.committed).toBeGreaterThan(100);
+  expect((await relay.kill('SIGTERM')).code).toBe(0);
 });
