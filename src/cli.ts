@@ -45,6 +45,16 @@ const COMMANDS: readonly RelayCommand[] = [
     load: async () => (await import('./commands/status.ts')).status,
   },
   {
+    name: 'check',
+    summary: 'Look at everything that the relay needs, before it is deployed',
+    options: [
+      ['--all', 'show what is good too'],
+      ['--json', 'print JSON; the shape is checkSchema, version 1'],
+    ],
+    examples: ['cdc-relay check', 'cdc-relay check --json | jq \'.findings[] | select(.severity == "error")\''],
+    load: async () => (await import('./commands/check.ts')).check,
+  },
+  {
     name: 'migrate',
     summary: "Create the relay's tables, and outbox tables that are missing",
     options: [['--print', 'print the SQL instead; needs no server']],

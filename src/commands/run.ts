@@ -1,4 +1,5 @@
 import { createBinlogSource } from '../binlog/binlog-source.ts';
+import { checkAtStart } from '../check/at-start.ts';
 import { createPublisher } from '../kafka/publisher.ts';
 import { PendingLimits } from '../limits/pending-limits.ts';
 import { systemClock } from '../model/clock.ts';
@@ -70,6 +71,7 @@ async function runUntilStopped(settings: Settings, log: Log): Promise<Fault | nu
   try {
     const { stats, store, publisher } = observed;
     const clock = systemClock;
+    void checkAtStart(settings, clock, log, stop.signal);
     return await runRelay({ settings, source, publisher, store, jobs, clock, log, duties, stats }, stop.signal);
   } finally {
     await observed.stop();

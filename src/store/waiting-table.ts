@@ -60,18 +60,30 @@ export class WaitingTable {
   }
 
   #indexOf(parts: readonly Row[]): string {
-    const { schema, table, columns } = this.#outbox;
-    const wanted = [columns.status, columns.availableAt, columns.id].filter((name) => name !== null);
-    const indexes = Map.groupBy(parts, (part) => String(part['Key_name']));
-    for (const [name, keys] of indexes) if (serves(keys, wanted)) return name;
-    const list = wanted.map(quoteIdentifier).join(', ');
-    throw fault(
-      'MYSQL_SCHEMA',
-      'halt',
-      `${schema}.${table} has no index that finds its pending rows; ` +
-        `run: CREATE INDEX waiting ON ${quoteTable(schema, table)} (${list})`,
-    );
+    const found = waitingIndex(this.#outbox, parts);
+    if (found !== null) return found;
+    const { schema, table } = this.#outbox;
+    const fix = createWaitingIndex(this.#outbox);
+    throw fault('MYSQL_SCHEMA', 'halt', `${schema}.${table} has no index that finds its pending rows; run: ${fix}`);
   }
+}
+
+/** Of what SHOW INDEX tells, an index that finds what waits; null: there is none. */
+export function waitingIndex({ columns }: OutboxSettings, parts: readonly Row[]): string | null {
+  const wanted = waitingColumns(columns);
+  const indexes = Map.groupBy(parts, (part) => String(part['Key_name']));
+  for (const [name, keys] of indexes) if (serves(keys, wanted)) return name;
+  return null;
+}
+
+/** The statement that is missing where there is none. */
+export function createWaitingIndex({ schema, table, columns }: OutboxSettings): string {
+  const list = waitingColumns(columns).map(quoteIdentifier).join(', ');
+  return `CREATE INDEX waiting ON ${quoteTable(schema, table)} (${list})`;
+}
+
+function waitingColumns({ status, availableAt, id }: OutboxSettings['columns']): string[] {
+  return [status, availableAt, id].filter((name) => name !== null);
 }
 
 /** The primary key stands behind every index, named or not. */

@@ -1,0 +1,144 @@
+import { type Finding, findingsOf } from './finding.ts';
+import type { ServerFacts } from './server-facts.ts';
+
+const DAY_SECONDS = 86_400;
+
+/** Settings of the log that make the tail empty, slow or wrong, most of them without an error (J2). Pure. */
+export function logSettingFindings({ variables, version }: ServerFacts): Finding[] {
+  if (variables.get('log_bin') === 'OFF') {
+    return [
+      findingsOf('binlog', 'log-bin').error({
+        fact: 'log_bin is OFF: the server writes no binlog',
+        effect: 'there is nothing to tail: rows go by the sweep only; outboxes with retire: keep cannot work',
+        fix: 'start the server with --log-bin',
+        stopsTail: true,
+      }),
+    ];
+  }
+  const isMysql = version.flavour === 'mysql';
+  return [
+    findingsOf('binlog', 'log-bin').good('log_bin is ON'),
+    ...format(variables, isMysql),
+    ...rowImage(variables, isMysql),
+    ...rowMetadata(variables, isMysql),
+    ...expiry(variables, isMysql),
+    ...durability(variables, isMysql),
+    ...(isMysql ? [...gtids(variables), ...order(variables)] : []),
+  ];
+}
+
+type Variables = ServerFacts['variables'];
+
+/** MariaDB keeps what is set only in its option file. */
+function set(isMysql: boolean, assignment: string): string {
+  return isMysql ? `SET PERSIST ${assignment};` : `SET GLOBAL ${assignment}; and the same in the option file`;
+}
+
+function format(variables: Variables, isMysql: boolean): Finding[] {
+  const check = findingsOf('binlog', 'binlog-format');
+  const value = variables.get('binlog_format') ?? 'ROW';
+  if (value === 'ROW') return [check.good('binlog_format is ROW')];
+  return [
+    check.error({
+      fact: `binlog_format is ${value}`,
+      effect:
+        'rows written as statements are not in the log: they go by the sweep, with retire: keep they are never sent',
+      fix: `${set(isMysql, "binlog_format = 'ROW'")} then reconnect the application's pools`,
+      stopsTail: true,
+    }),
+  ];
+}
+
+function rowImage(variables: Variables, isMysql: boolean): Finding[] {
+  const check = findingsOf('binlog', 'binlog-row-image');
+  const value = variables.get('binlog_row_image') ?? 'FULL';
+  if (value !== 'MINIMAL' && value !== 'NOBLOB') return [check.good(`binlog_row_image is ${value}`)];
+  return [
+    check.warning({
+      fact: `binlog_row_image is ${value}`,
+      effect:
+        'columns left to their defaults are not in the log: each such row costs a SELECT, and is lost to the tail when it is gone by then',
+      fix: `${set(isMysql, "binlog_row_image = 'FULL'")} then reconnect the application's pools`,
+    }),
+  ];
+}
+
+function rowMetadata(variables: Variables, isMysql: boolean): Finding[] {
+  const check = findingsOf('binlog', 'binlog-row-metadata');
+  const value = variables.get('binlog_row_metadata') ?? 'FULL';
+  if (value === 'FULL') return [check.good('binlog_row_metadata is FULL')];
+  return [
+    check.warning({
+      fact: `binlog_row_metadata is ${value}`,
+      effect:
+        'the log does not name its columns: after an ALTER of an outbox the relay has to read ahead to tell them apart',
+      fix: set(isMysql, "binlog_row_metadata = 'FULL'"),
+    }),
+  ];
+}
+
+function expiry(variables: Variables, isMysql: boolean): Finding[] {
+  const check = findingsOf('binlog', 'binlog-expiry');
+  const seconds =
+    Number(variables.get('binlog_expire_logs_seconds') ?? 0) ||
+    Math.round(Number(variables.get('expire_logs_days') ?? 0) * DAY_SECONDS);
+  if (seconds === 0) return [check.good('binlogs do not expire by age')];
+  if (seconds >= DAY_SECONDS) return [check.good(`binlogs are kept for ${periodText(seconds)}`)];
+  return [
+    check.warning({
+      fact: `binlogs are kept for ${periodText(seconds)} (binlog_expire_logs_seconds = ${seconds})`,
+      effect:
+        'after a longer outage the position is gone: rows then go by the table, with retire: keep the relay halts',
+      fix: set(isMysql, 'binlog_expire_logs_seconds = 604800'),
+    }),
+  ];
+}
+
+function durability(variables: Variables, isMysql: boolean): Finding[] {
+  return ['sync_binlog', 'innodb_flush_log_at_trx_commit'].map((name) => {
+    const check = findingsOf('binlog', name.replaceAll('_', '-'));
+    const value = variables.get(name) ?? '1';
+    if (value === '1') return check.good(`${name} is 1`);
+    return check.warning({
+      fact: `${name} is ${value}`,
+      effect:
+        'after a crash of the machine log and tables may differ: rows that were sent may not exist, or come again under other ids',
+      fix: set(isMysql, `${name} = 1`),
+    });
+  });
+}
+
+function gtids(variables: Variables): Finding[] {
+  const check = findingsOf('binlog', 'gtid-mode');
+  const value = variables.get('gtid_mode') ?? 'OFF';
+  if (value === 'ON') return [check.good('gtid_mode is ON')];
+  return [
+    check.warning({
+      fact: `gtid_mode is ${value}`,
+      effect: 'a reset or restored log is told by its last transaction alone',
+      fix: 'turn GTIDs on, in the steps of the MySQL manual ("Enabling GTID Transactions Online")',
+    }),
+  ];
+}
+
+function order(variables: Variables): Finding[] {
+  const check = findingsOf('binlog', 'binlog-order-commits');
+  if (variables.get('binlog_order_commits') !== 'OFF') return [check.good('binlog_order_commits is ON')];
+  return [
+    check.error({
+      fact: 'binlog_order_commits is OFF',
+      effect:
+        'a later transaction may be visible before an earlier one of the log: rows of an aggregate may change places',
+      fix: 'SET PERSIST binlog_order_commits = ON;',
+    }),
+  ];
+}
+
+/** The greatest unit that it is a whole number of. */
+export function periodText(seconds: number): string {
+  for (const [unit, size] of [['d', DAY_SECONDS] as const, ['h', 3_600] as const, ['m', 60] as const]) {
+    if (seconds >= size && (seconds % size === 0 || seconds >= 3 * size))
+      return `${Math.floor(seconds / size)} ${unit}`;
+  }
+  return `${seconds} s`;
+}
