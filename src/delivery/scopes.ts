@@ -5,6 +5,7 @@ import { type BackOff, backOffMs } from './back-off.ts';
 /** A scope that waits. Replaced, never changed. */
 export interface Parked extends Omit<ParkedEntry, 'dueInMs'> {
   readonly id: string;
+  readonly sinceMs: number;
   /** By the engine's clock; null: until somebody acts on `row`. */
   readonly dueAtMs: number | null;
 }
@@ -73,7 +74,7 @@ export class Scopes {
   load(entries: readonly ParkedEntry[], nowMs: number): void {
     for (const { dueInMs, ...entry } of entries) {
       const id = scopeId(entry.scope);
-      this.#put({ ...entry, id, dueAtMs: dueInMs === null ? null : nowMs + dueInMs });
+      this.#put({ sinceMs: Date.now(), ...entry, id, dueAtMs: dueInMs === null ? null : nowMs + dueInMs });
     }
   }
 
@@ -123,6 +124,7 @@ export class Scopes {
       ...{ id, scope, attempts, reason: why.reason },
       partitions: why.partitions ?? before?.partitions ?? 0,
       dueAtMs: dueInMs === null ? null : nowMs + dueInMs,
+      sinceMs: before?.sinceMs ?? Date.now(),
       row: why.row ?? null,
     };
     this.#put(parked);

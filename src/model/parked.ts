@@ -18,6 +18,8 @@ export interface ParkedEntry {
   /** From now; null: until somebody acts on `row`. */
   readonly dueInMs: number | null;
   readonly attempts: number;
+  /** Milliseconds since the epoch; not given: from now on. */
+  readonly sinceMs?: number;
   /** The code of a fault, or what else was the reason. */
   readonly reason: string;
   /** The row that it began with, where it is one row's fault. */

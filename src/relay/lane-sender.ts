@@ -47,7 +47,7 @@ export interface LaneSenderDeps {
 interface Effort {
   /** How many of its records are sent together: fewer and fewer of a batch that is refused. */
   part: number;
-  sealed: SealedBatch | null;
+  sealed: SealedBatch | Fault | null;
   tries: number;
   /** Since when it has not been delivered; null: not tried yet, or refused for what it is. */
   heldSince: number | null;
@@ -120,10 +120,10 @@ export class LaneSender {
     };
     while (lane.sending !== null) {
       if (!(await this.#maySend())) return false;
-      effort.sealed ??= await this.#seal(lane, effort.part);
+      const sealed = (effort.sealed ??= await this.#sealOrFault(lane, effort.part));
       if (!leader.maySend()) continue;
       effort.tries++;
-      const outcome = await publisher.send(effort.sealed);
+      const outcome: SendOutcome = 'code' in sealed ? { as: 'refused', fault: sealed } : await publisher.send(sealed);
       if (outcome.as === 'acked') {
         this.#reportFlowing(lane, effort);
         const whole = effort.part >= lane.sending.records;
@@ -144,7 +144,7 @@ export class LaneSender {
 
   /** The broker appended nothing and says that it is the batch: what of it can be delivered is, row by row if need be. */
   async #refused(lane: Lane, effort: Effort, fault: Fault): Promise<'again' | 'settled' | 'stands'> {
-    if (effort.isUncertain) await this.#renew(lane);
+    if (effort.isUncertain) this.#mustRenew.add(lane);
     if (effort.part > 1) {
       begin(effort, Math.floor(effort.part / 2));
       return 'again';
@@ -155,11 +155,12 @@ export class LaneSender {
     const record = new BatchRecords(batch, place.buffer, place.end);
     record.next();
     const { outbox, id } = record;
-    const key = Buffer.from(recordKeyText(record), 'latin1');
-    const verdict = await verdicts.ofRecord(lane, outbox, id, settlement.attemptsOf(batch, outbox, id), fault, place);
+    const key = recordKeyText(record);
+    const attempts = settlement.attemptsOf(batch, outbox, id);
+    const verdict = await verdicts.ofRecord(lane, { outbox, id, key, attempts }, fault, place);
     if (this.#stop.signal.aborted) return 'stands';
     const refused = lane.dropSending((record) => record.index === 0)!;
-    if (verdict.park !== null) this.#parkPair(lane, key, { outbox, id }, verdict);
+    if (verdict.park !== null) this.#parkPair(lane, Buffer.from(key, 'latin1'), { outbox, id }, verdict);
     settlement.failed(refused, verdict.failure);
     begin(effort, 1);
     return lane.sending === null ? 'settled' : 'again';
@@ -203,10 +204,11 @@ export class LaneSender {
     }
     if (fault.disposition === 'renew') {
       // A refused batch was not appended; an uncertain one may be there twice after this: a fault, and seen as one.
-      await this.#renew(lane);
-      effort.sealed = null;
+      this.#mustRenew.add(lane);
       effort.isUncertain = false;
     }
+    // Under another identity, or because there was none, the batch is sealed anew.
+    if (fault.disposition === 'renew' || 'code' in effort.sealed!) effort.sealed = null;
     await pause(clock, backOffMs(BACK_OFF, effort.tries, Math.random()), this.#stop.signal);
     return 'again';
   }
@@ -244,9 +246,19 @@ export class LaneSender {
     return !this.#stop.signal.aborted;
   }
 
-  /** The first `records` of what the lane is sending. */
+  /** The fault: there is no producer identity to be had now; nothing was sent. */
+  async #sealOrFault(lane: Lane, records: number): Promise<SealedBatch | Fault> {
+    try {
+      return await this.#seal(lane, records);
+    } catch (error) {
+      if (!(error instanceof RelayError) || error.fault.disposition === 'halt') throw error;
+      return { ...error.fault, disposition: 'retry' };
+    }
+  }
+
+  /** The first `records` of what the lane is sending. Throws a `RelayError` where no identity can be had. */
   async #seal(lane: Lane, records: number): Promise<SealedBatch> {
-    if (lane.producer === null) lane.renew(await (this.#producer ??= this.#newProducer()));
+    if (lane.producer === null) lane.renew(await this.#identity());
     else if (lane.nextSequence > LAST_SEQUENCE || this.#mustRenew.has(lane)) await this.#renew(lane);
     const { compression } = this.#deps;
     const batch = lane.sending!;
@@ -271,22 +283,19 @@ export class LaneSender {
   }
 
   async #renew(lane: Lane): Promise<void> {
-    this.#producer = this.#newProducer();
-    lane.renew(await this.#producer);
+    this.#producer = null;
+    lane.renew(await this.#identity());
     this.#mustRenew.delete(lane);
     this.#deps.log.warn('producer-renewed', { topic: lane.topic, partition: lane.partition });
   }
 
-  async #newProducer(): Promise<ProducerIdentity> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.#deps.publisher.newProducer();
-      } catch (error) {
-        if (!(error instanceof RelayError) || error.fault.disposition === 'halt' || this.#stop.signal.aborted)
-          throw error;
-        if (tries === 1) this.#deps.log.warn('producer-unavailable', { code: error.fault.code });
-        await pause(this.#deps.clock, backOffMs(BACK_OFF, tries, Math.random()), this.#stop.signal);
-      }
+  async #identity(): Promise<ProducerIdentity> {
+    const asked = (this.#producer ??= this.#deps.publisher.newProducer());
+    try {
+      return await asked;
+    } catch (error) {
+      if (this.#producer === asked) this.#producer = null;
+      throw error;
     }
   }
 }

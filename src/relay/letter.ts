@@ -13,7 +13,7 @@ export interface Letter {
   readonly fault: Fault;
   readonly attempts: number;
   /** Of the row, milliseconds since the epoch; absent: it fails for the first time. */
-  readonly firstFailureMs?: number;
+  readonly firstFailureMs?: number | undefined;
 }
 
 /** The letter, or what is sent when that is too large. */

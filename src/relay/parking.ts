@@ -1,11 +1,12 @@
 import type { RecordView } from '../delivery/batch-records.ts';
 import type { Lane } from '../delivery/lane.ts';
 import { recordKeyText, scopeKeyText } from '../delivery/row-key.ts';
-import { type Parked, type ScopeId, type Scopes, type Why } from '../delivery/scopes.ts';
+import { type Parked, scopeId, type ScopeId, type Scopes, type Why } from '../delivery/scopes.ts';
 import type { Clock } from '../model/clock.ts';
 import type { Log } from '../model/log.ts';
 import type { Scope } from '../model/parked.ts';
 import type { OutboxRow } from '../model/row.ts';
+import type { RowId } from '../model/row-ids.ts';
 import type { RelayStats } from '../model/stats.ts';
 import type { Settlement } from './settlement.ts';
 import type { Topics } from './topics.ts';
@@ -96,6 +97,13 @@ export class Parking {
   /** True for a lane that must not be parked: what is kept cannot be left to the sweep. */
   isKept(lane: Lane): boolean {
     return this.#keepsAll || (this.#keepsSome && this.#keptLanes.has(lane));
+  }
+
+  /** Since when the pair has been waiting because of this very row, milliseconds since the epoch. */
+  waitingSinceMs(topic: string, key: string, id: RowId): number | undefined {
+    const scope = { kind: 'pair', topic, partition: -1, key: Buffer.from(key, 'latin1') } as const;
+    const pair = this.#deps.scopes.get(scopeId(scope));
+    return pair?.row?.id === id ? pair.sinceMs : undefined;
   }
 
   scopeOf(id: ScopeId): Scope | undefined {

@@ -275,7 +275,7 @@ export class Router {
     const { window, flusher, verdicts, parking, keeps } = this.#deps;
     if (keeps[row.outbox]) throw new RelayError({ ...fault, disposition: 'halt' });
     const id = idOf(row);
-    const { failure, park, reason } = await verdicts.ofRow(row, id, 0, fault);
+    const { failure, park, reason } = await verdicts.ofRow(row, topic, id, 0, fault);
     if (park !== null) {
       const scope = { kind: 'pair', topic, partition, key: Buffer.from(scopeKeyText(row), 'latin1') } as const;
       parking.park(scope, {

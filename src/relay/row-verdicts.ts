@@ -1,5 +1,6 @@
 import type { Lane } from '../delivery/lane.ts';
 import { isFinal } from '../delivery/row-faults.ts';
+import { scopeKeyText } from '../delivery/row-key.ts';
 import type { Fault } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import type { OutboxRow } from '../model/row.ts';
@@ -8,6 +9,7 @@ import type { FailureSettings } from '../model/settings.ts';
 import { type RelayStats, tally } from '../model/stats.ts';
 import type { RowFailure } from '../model/store.ts';
 import type { DeadLetters } from './dead-letters.ts';
+import type { Letter } from './letter.ts';
 
 /** Of `last_error`. */
 const LONGEST_ERROR = 1_000;
@@ -20,6 +22,8 @@ export interface RowVerdictsDeps {
   /** By outbox, for people. */
   readonly tables: readonly string[];
   readonly stats: RelayStats;
+  /** Since when a row's pair has been waiting because of this very row, milliseconds since the epoch. */
+  readonly waitingSinceMs: (topic: string, key: string, id: RowId) => number | undefined;
   /** The sweep's batches have rows that are sent again: they are told, and that is all. */
   readonly isReplaying: () => boolean;
 }
@@ -32,6 +36,16 @@ export interface Verdict {
   readonly reason: string;
 }
 
+/** A row that could not be delivered. */
+export interface Attempted {
+  readonly outbox: number;
+  readonly id: RowId;
+  /** As `scopeKeyText` makes it. */
+  readonly key: string;
+  /** On its account before this one. */
+  readonly attempts: number;
+}
+
 /** Judges rows that Kafka refuses by themselves, or that cannot become records. */
 export class RowVerdicts {
   readonly #deps: RowVerdictsDeps;
@@ -40,36 +54,36 @@ export class RowVerdicts {
     this.#deps = deps;
   }
 
-  /** `row`: of a row that never became a record. `attempts`: on its account before. */
-  async ofRow(row: OutboxRow, id: RowId, attempts: number, fault: Fault): Promise<Verdict> {
-    return this.#judge(row.outbox, id, attempts, fault, (letters, letter) => letters.sendRow(row, letter));
+  /** A row that never became a record. `topic` '': it names none that can be. */
+  async ofRow(row: OutboxRow, topic: string, id: RowId, attempts: number, fault: Fault): Promise<Verdict> {
+    const attempted = { outbox: row.outbox, id, key: scopeKeyText(row), attempts };
+    return this.#judge(attempted, topic, fault, (letters, letter) => letters.sendRow(row, letter));
   }
 
   /** The first record of what the lane is sending; `[start, end)` is its place in the buffer. */
   async ofRecord(
     lane: Lane,
-    outbox: number,
-    id: RowId,
-    attempts: number,
+    attempted: Attempted,
     fault: Fault,
     place: { readonly buffer: Buffer; readonly start: number; readonly end: number },
   ): Promise<Verdict> {
+    const { outbox, id } = attempted;
     if (lane.sending!.isSwept && this.#deps.isReplaying())
       return { failure: failureOf(outbox, id, 'failed', fault), park: null, reason: fault.code };
-    return this.#judge(outbox, id, attempts, fault, (letters, letter) =>
+    return this.#judge(attempted, lane.topic, fault, (letters, letter) =>
       letters.sendRecord(place.buffer, place.start, place.end, { ...letter, topic: lane.topic }),
     );
   }
 
   async #judge(
-    outbox: number,
-    id: RowId,
-    before: number,
+    attempted: Attempted,
+    topic: string,
     fault: Fault,
-    send: (letters: DeadLetters, letter: Parameters<DeadLetters['sendRow']>[1]) => Promise<Fault | null>,
+    send: (letters: DeadLetters, letter: Letter) => Promise<Fault | null>,
   ): Promise<Verdict> {
+    const { outbox, id, key } = attempted;
     const { settings, deadLetters, log, tables, stats } = this.#deps;
-    const attempts = before + 1;
+    const attempts = attempted.attempts + 1;
     const where = { table: tables[outbox], rowId: String(id), code: fault.code, attempts };
     if (!isFinal(fault.code) && attempts < settings.maxAttempts) {
       log.debug('row-retried', where);
@@ -77,7 +91,8 @@ export class RowVerdicts {
       return { failure: failureOf(outbox, id, 'pending', fault), park: 'back-off', reason: fault.code };
     }
     if (deadLetters !== null) {
-      const undelivered = await send(deadLetters, { outbox, id, attempts, fault, topic: null });
+      const firstFailureMs = this.#deps.waitingSinceMs(topic, key, id);
+      const undelivered = await send(deadLetters, { outbox, id, attempts, fault, topic: null, firstFailureMs });
       if (undelivered !== null) {
         stats.deadLetters.notSent++;
         tally(stats.retriedRows, undelivered.code, outbox, 1);

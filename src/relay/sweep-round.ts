@@ -211,7 +211,7 @@ export class SweepRound {
 
   async #fails(row: OutboxRow, id: RowId, topic: string, partition: number, fault: Fault): Promise<void> {
     const { claims, verdicts, parking } = this.#deps;
-    const { failure, park, reason } = await verdicts.ofRow(row, id, claims.attemptsOf(row.outbox, id), fault);
+    const { failure, park, reason } = await verdicts.ofRow(row, topic, id, claims.attemptsOf(row.outbox, id), fault);
     if (park !== null) {
       const scope = { kind: 'pair', topic, partition, key: Buffer.from(scopeKeyText(row), 'latin1') } as const;
       const untilSomebodyActs = park === 'until somebody acts' ? { dueInMs: null } : {};

@@ -156,6 +156,7 @@ export class Term {
       log,
       tables,
       stats,
+      waitingSinceMs: (topic, key, id) => parking.waitingSinceMs(topic, key, id),
       isReplaying: () => swept.isReplaying,
     });
     const sender = (this.#sender = new LaneSender({

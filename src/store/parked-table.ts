@@ -16,6 +16,9 @@ const STATEMENT_SCOPES = 500;
 const DUE_IN_MS =
   'GREATEST(0, CEIL(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), not_before) / 1000)) AS due_in_ms' as const;
 
+/** The session's time zone is UTC, as the column is. */
+const SINCE_MS = 'ROUND(UNIX_TIMESTAMP(since) * 1000) AS since_ms';
+
 /** The parked scopes of this relay as the table has them. */
 export class ParkedTable {
   readonly #table: string;
@@ -31,7 +34,8 @@ export class ParkedTable {
   async read(session: Session): Promise<ParkedEntry[]> {
     const rows = await session.rows(
       'reading the parked scopes',
-      `SELECT kind, topic, \`partition\`, key_bytes, partitions, ${DUE_IN_MS}, attempts, reason, outbox, row_id
+      `SELECT kind, topic, \`partition\`, key_bytes, partitions, ${DUE_IN_MS}, attempts, reason, outbox, row_id,
+         ${SINCE_MS}
        FROM ${this.#table} WHERE relay = ? ORDER BY since, kind, topic, \`partition\`, key_bytes`,
       [this.#relay],
     );
@@ -86,6 +90,7 @@ export class ParkedTable {
       partitions: Number(row['partitions']),
       dueInMs: row['due_in_ms'] === null ? null : Number(row['due_in_ms']),
       attempts: Number(row['attempts']),
+      sinceMs: Number(row['since_ms']),
       reason: String(row['reason']),
       row: outbox < 0 || typeof id !== 'string' ? null : { outbox, id: idFrom(id) },
     };

@@ -267,3 +267,23 @@ test('a failed row: its record in the dead-letter topic, later rows go on; retri
   const records = await readRecords(kafka, [topic('orders')]);
   expect(records.map(({ value }) => String(value))).toEqual(['{"n": 1}', '{"n": 3}', '{"n": 2}']);
 });
+
+test('a dead-letter topic that comes later: the row waits for it, and its letter says since when', async () => {
+  await using bed = await sweepBed({ topics: { orders: 1 } });
+  const { kafka, topic } = bed.servers;
+  const failures = { deadLetterTopic: topic('dead') };
+  const relay = await startTailing(bed, { failures });
+  await bed.sql(insertText([{ topic: topic('orders'), key: 'a', also: REFUSED }]));
+  await until(async () => (await attempts(bed)) >= 2, { withinMs: 20_000, what: 'a second attempt' });
+  // What is known of the first failure outlives the leader.
+  await relay.kill('SIGKILL');
+  const restartedMs = Date.now();
+  await bed.servers.createTopics({ dead: 1 });
+  await bed.launch({ failures });
+  await bed.retired();
+  expect(await failedRows(bed)).toHaveLength(1);
+  const [letter] = await readRecords(kafka, [topic('dead')]);
+  const [first, last] = ['first', 'last'].map((name) => Date.parse(String(letter.headers[`dlq-${name}-failure`])));
+  expect(first).toBeLessThan(restartedMs);
+  expect(last).toBeGreaterThan(restartedMs);
+});
