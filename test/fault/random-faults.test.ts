@@ -1,8 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { expectSettled, KeptRelay, ProxiedServers } from '../stack/fault-stage.ts';
-import { causeFaults, DATABASE, NETWORK, RELAY_AND_BROKER } from '../stack/faults.ts';
+import { causeFaults, CLOCK, DATABASE, NETWORK, RELAY_AND_BROKER } from '../stack/faults.ts';
 import { full } from '../stack/full.ts';
+import { JumpingClock } from '../stack/jumping-clock.ts';
 import { Ledger } from '../stack/ledger.ts';
 import { expectLedger } from '../stack/ledger-audit.ts';
 import { MixedWriters } from '../stack/mixed-writers.ts';
@@ -22,7 +23,7 @@ const BROKERS = MINUTES > 2 ? 3 : 1;
 const WAITS = "status IN ('pending', 'processing')";
 
 test(
-  `${MINUTES} min of random faults of processes and network`,
+  `${MINUTES} min of random faults of processes, network and clock`,
   { timeout: MINUTES * 60_000 + RECOVERED_WITHIN_MS + 240_000 },
   async () => {
     const seed = Number(process.env['CDC_RELAY_TEST_SEED'] ?? randomInt(2 ** 31));
@@ -35,14 +36,16 @@ test(
     await using bed = await RelayBed.open({
       ...{ mysql: servers.mysql, kafka: servers.kafka, topics: { orders: 6, payments: 2 } },
     });
-    const relay = new KeptRelay(bed, {
+    await using clock = await JumpingClock.create();
+    const config = {
       mysql: { ...servers.config.mysql, heartbeatMs: 500, connectTimeoutMs: 1_000, queryTimeoutMs: 3_000 },
       kafka: { ...servers.config.kafka, connectTimeoutMs: 500, requestTimeoutMs: 2_000 },
       relay: { laneStallMs: 3_000, takeOverMs: 3_000 },
       sweep: { intervalMs: 200 },
       // A partition that was set aside is tried again soon after its broker is back.
       failures: { backOffCapMs: 3_000 },
-    });
+    };
+    const relay = new KeptRelay(bed, config, clock);
     await (await relay.start()).waitFor('binlog-streaming');
     const ledger = new Ledger();
     const topics = bed.topics;
@@ -62,7 +65,7 @@ test(
     };
     const { counts, longestRecovery } = await causeFaults(
       { servers, relay, random },
-      [...RELAY_AND_BROKER, ...DATABASE, ...NETWORK],
+      [...RELAY_AND_BROKER, ...DATABASE, ...NETWORK, ...CLOCK],
       { untilMs: beganMs + MINUTES * 60_000, mostPauseMs: 2_000, tell, recovered: committedUntilNow },
     );
     tell('the last fault is over');

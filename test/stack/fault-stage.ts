@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseOptions, DatabaseServer, KafkaCluster, KafkaOptions } from './handles.ts';
+import type { JumpingClock } from './jumping-clock.ts';
 import { Proxy } from './proxy.ts';
 import type { Config, RelayBed } from './relay-bed.ts';
 import type { CliProcess } from './relay-process.ts';
@@ -67,9 +68,13 @@ export class KeptRelay {
   #relay: CliProcess | null = null;
   #isEnding = false;
 
-  constructor(bed: RelayBed, config: Config) {
+  /** Null: the time that it is. */
+  readonly clock: JumpingClock | null;
+
+  constructor(bed: RelayBed, config: Config, clock: JumpingClock | null = null) {
     this.#bed = bed;
     this.#config = config;
+    this.clock = clock;
   }
 
   get process(): CliProcess {
@@ -79,7 +84,7 @@ export class KeptRelay {
 
   /** Without waiting for anything. */
   async start(): Promise<CliProcess> {
-    const relay = await this.#bed.launch(this.#config);
+    const relay = await this.#bed.launch(this.#config, this.clock?.options);
     this.starts++;
     this.#isEnding = false;
     this.#relay = relay;

@@ -65,6 +65,20 @@ export const RELAY_AND_BROKER: readonly FaultKind[] = [
   { name: 'broker frozen', weight: 2, cause: (stage) => frozen(broker(stage), stage.random) },
 ];
 
+const JUMP_MS = 24 * 3_600_000;
+
+/** The relay's wall clock is set, forward or back; it stays wrong until the next jump. */
+export const CLOCK: readonly FaultKind[] = [
+  {
+    name: 'clock jumps',
+    weight: 2,
+    cause: async ({ relay, random }) => {
+      relay.clock?.set(Math.round((random() * 2 - 1) * JUMP_MS));
+      await sleep(random() * DOWN_MS);
+    },
+  },
+];
+
 /** Faults of MySQL's process. */
 export const DATABASE: readonly FaultKind[] = [
   { name: 'MySQL killed', weight: 1, cause: ({ servers, random }) => restarted(servers.mysql, 'kill', random) },

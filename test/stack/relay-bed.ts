@@ -4,7 +4,7 @@ import type { Retire } from '../../src/model/settings.ts';
 import type { ExpectedRow } from './expected-rows.ts';
 import { expectDelivered, type Figures } from './invariants.ts';
 import { logHead } from './log-head.ts';
-import { type CliProcess, startCli } from './relay-process.ts';
+import { type CliOptions, type CliProcess, startCli } from './relay-process.ts';
 import { type TestBed, testBed, type TestBedOptions } from './test-bed.ts';
 import { TopicEnds } from './topic-ends.ts';
 import { until } from './until.ts';
@@ -95,8 +95,8 @@ export class RelayBed implements AsyncDisposable {
   }
 
   /** The same, without waiting for anything. */
-  async launch(config: Config = {}): Promise<CliProcess> {
-    const relay = await startCli(['run'], { config: this.config(config) });
+  async launch(config: Config = {}, options: Omit<CliOptions, 'config'> = {}): Promise<CliProcess> {
+    const relay = await startCli(['run'], { ...options, config: this.config(config) });
     this.relays.push(relay);
     return relay;
   }
