@@ -23,6 +23,8 @@ const LOOKS_PART = 100;
 const LOOKS_KEPT = 3;
 /** So many pages are looked through in one round; the next round goes on where this one ended (S21). */
 const PAGES = 10;
+/** Of scopes in vain, in an interval. */
+const SERVINGS = 4;
 /** Scopes served together. */
 const MOST_SCOPES = 1_000;
 
@@ -62,6 +64,8 @@ export class Sweeper {
   /** Of the last rounds. */
   #looks: readonly number[] = [];
   #nextRoundMs = 0;
+  #served = 0;
+  #nextServingMs = 0;
 
   constructor(deps: SweeperDeps) {
     this.#deps = deps;
@@ -106,7 +110,14 @@ export class Sweeper {
   async #once(signal: AbortSignal): Promise<number> {
     const { clock, settings, pass } = this.#deps;
     await pass.writeBack();
-    let isBusy = await this.#serveDue(signal);
+    let isBusy = false;
+    if (clock.nowMs() >= this.#nextServingMs) {
+      const servedBefore = this.#served;
+      isBusy = await this.#serveDue(signal);
+      // Scopes that are served in vain come one by one out of their back-offs: those of a while are served together.
+      const restMs = Math.ceil(settings.intervalMs / SERVINGS);
+      if (!isBusy && this.#served > servedBefore) this.#nextServingMs = clock.nowMs() + restMs;
+    }
     if (signal.aborted) return 0;
     if (clock.nowMs() >= this.#nextRoundMs) {
       this.#looksMs = 0;
@@ -136,7 +147,7 @@ export class Sweeper {
     // Where the tail is not there to take them over, everything is served with every round.
     if (!this.#deps.isTailing()) return soonest;
     for (const { dueAtMs } of this.#deps.scopes.all) if (dueAtMs !== null && dueAtMs < soonest) soonest = dueAtMs;
-    return soonest;
+    return Math.max(soonest, this.#nextServingMs);
   }
 
   /** Scopes that are due: passes over them, and their hand-over. True when there may be more to do at once. */
@@ -144,6 +155,7 @@ export class Sweeper {
     const { parking, pass, isTailing, router, high, sender } = this.#deps;
     const due = await this.#dueScopes(signal);
     if (due.length === 0 || signal.aborted) return false;
+    this.#served++;
     const ids = due.map(({ id }) => id);
     // Scopes that are served together mostly wait for one reason.
     this.#deps.stats.sweepCause = due[0].reason;
