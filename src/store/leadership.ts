@@ -135,7 +135,8 @@ function hold({ session, lock, epoch, wasReadOnly, takeOverMs, clock, log }: Hel
     async release() {
       over.abort();
       if (session.isUsable) {
-        await session.rows('giving the leader lock back', 'SELECT RELEASE_LOCK(?)', [lock]).catch(() => undefined);
+        const sql = 'SELECT RELEASE_LOCK(?)';
+        await session.rows('giving the leader lock back', sql, [lock], takeOverMs / 2).catch(() => undefined);
       }
       session.destroy();
     },

@@ -98,9 +98,11 @@ export class MysqlStore implements Store {
     const leader = await lead(mysql, relay, this.#clock, this.#log, signal, onStandby);
     // A write of the term before may still be under way: its statements must not fall into this term's transactions.
     // And none of them may go to the server that was behind the address then.
-    for (const slot of [this.#statements, this.#reading, this.#sweeping]) slot.destroy();
+    this.#dropSessions();
     this.#facts = null;
     this.#leaderServer = leader.serverUuid;
+    // What its term still asks for is of no use, and may take long to be given up: the next term waits for that.
+    leader.lost.addEventListener('abort', () => this.#dropSessions(), { once: true });
     return leader;
   }
 
@@ -266,6 +268,10 @@ export class MysqlStore implements Store {
   close(): Promise<void> {
     for (const slot of [this.#statements, this.#reading, this.#sweeping]) slot.close();
     return Promise.resolve();
+  }
+
+  #dropSessions(): void {
+    for (const slot of [this.#statements, this.#reading, this.#sweeping]) slot.destroy();
   }
 
   #read<T>(work: (session: Session) => Promise<T>): Promise<T> {

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import mysql from 'mysql2/promise';
 import { fault } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
@@ -67,7 +68,7 @@ export class Session {
       await shortRowImages(connection, timeout, log);
       return new Session(connection, timeout, await serverUuid(connection, timeout));
     } catch (error) {
-      connection.destroy();
+      cut(connection);
       throw classifyMysql(error, doing);
     }
   }
@@ -129,10 +130,16 @@ export class Session {
   /** Statements under way end at once: the library would leave them to their time-outs. */
   destroy(): void {
     this.#usable = false;
-    this.#connection.destroy();
+    cut(this.#connection);
     for (const reject of this.#giveUp) reject(fault('MYSQL_UNREACHABLE', 'retry', 'the connection was ended'));
     this.#giveUp.clear();
   }
+}
+
+/** The library would only say goodbye, and wait with an open socket for a peer that may never answer. */
+function cut(connection: mysql.Connection): void {
+  connection.destroy();
+  (connection as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream.destroy();
 }
 
 /**

@@ -32,6 +32,8 @@ export class Proxy implements AsyncDisposable {
   /** Which connections `freezeSome` freezes: those whose client has sent a chunk for which this says so. */
   marks: (chunk: Buffer) => boolean = () => false;
   readonly #someFrozen = new Gate();
+  /** What connections are for: by a name, what their clients have sent at some time. */
+  kinds: Readonly<Record<string, (chunk: Buffer) => boolean>> = {};
 
   private constructor(target: Target, listener: Server) {
     this.target = target;
@@ -67,6 +69,20 @@ export class Proxy implements AsyncDisposable {
     this.#someFrozen.close();
   }
 
+  /** Those of this kind that there are now say nothing any more, both ways and for ever. Returns how many. */
+  silence(kind: string): number {
+    const links = this.#of(kind);
+    for (const link of links) link.silence();
+    return links.length;
+  }
+
+  /** The same, and the server has lost them: it knows of its end, the client does not. */
+  forget(kind: string): number {
+    const links = this.#of(kind);
+    for (const link of links) link.forget();
+    return links.length;
+  }
+
   thaw(): void {
     this.#someFrozen.open();
     for (const each of DIRECTIONS) this.#frozen[each].open();
@@ -88,6 +104,10 @@ export class Proxy implements AsyncDisposable {
     await closed;
   }
 
+  #of(kind: string): Link[] {
+    return [...this.#links].filter((link) => link.kinds.has(kind) && !link.isSilent);
+  }
+
   #link(client: Socket): void {
     this.accepted++;
     const server = connect({ ...this.target, allowHalfOpen: true });
@@ -101,9 +121,10 @@ export class Proxy implements AsyncDisposable {
   async #pump(direction: Direction, from: Socket, to: Socket, link: Link): Promise<void> {
     try {
       for await (const chunk of from as AsyncIterable<Buffer>) {
-        if (direction === 'up' && this.marks(chunk)) link.isMarked = true;
+        if (direction === 'up') this.#note(link, chunk);
         await this.#pace(direction, chunk.length);
         if (link.isMarked) await this.#someFrozen.passed();
+        await link.passed();
         const left = this.#cutIn[direction];
         if (chunk.length < left) {
           this.#cutIn[direction] = left - chunk.length;
@@ -115,10 +136,16 @@ export class Proxy implements AsyncDisposable {
         if (!to.write(chunk)) await once(to, 'drain', { signal: link.signal });
       }
       await this.#frozen[direction].passed();
+      await link.passed();
       to.end();
     } catch {
-      link.reset(); // one side is gone: so is the connection
+      if (!link.isSilent) link.reset(); // one side is gone: so is the connection
     }
+  }
+
+  #note(link: Link, chunk: Buffer): void {
+    if (this.marks(chunk)) link.isMarked = true;
+    for (const [kind, is] of Object.entries(this.kinds)) if (is(chunk)) link.kinds.add(kind);
   }
 
   async #pace(direction: Direction, bytes: number): Promise<void> {
@@ -132,6 +159,9 @@ export class Proxy implements AsyncDisposable {
 class Link {
   readonly ended: Promise<unknown>;
   isMarked = false;
+  readonly kinds = new Set<string>();
+  isSilent = false;
+  readonly #silence = new Gate();
   readonly #client: Socket;
   readonly #server: Socket;
   readonly #aborter = new AbortController();
@@ -139,12 +169,30 @@ class Link {
   constructor(client: Socket, server: Socket) {
     this.#client = client;
     this.#server = server;
-    for (const socket of [client, server]) socket.on('error', () => this.reset());
+    for (const socket of [client, server]) {
+      socket.on('error', () => {
+        if (!this.isSilent) this.reset();
+      });
+    }
     this.ended = Promise.all([client, server].map((socket) => new Promise((resolve) => socket.once('close', resolve))));
   }
 
   get signal(): AbortSignal {
     return this.#aborter.signal;
+  }
+
+  silence(): void {
+    this.isSilent = true;
+    this.#silence.close();
+  }
+
+  forget(): void {
+    this.silence();
+    this.#server.destroy();
+  }
+
+  passed(): Promise<void> {
+    return this.#silence.passed();
   }
 
   reset(): void {
