@@ -1,3 +1,4 @@
+import type { Fault } from '../model/fault.ts';
 import { grantOf } from './account.ts';
 import type { Canary } from './canary.ts';
 import { type Finding, findingsOf } from './finding.ts';
@@ -14,18 +15,9 @@ export function canaryFindings(canary: Canary, { account }: ServerFacts): Findin
     case 'missing':
       return [
         check.error({
-          fact: `a row written into cdc_relay_canary did not come by in the binlog within ${canary.withinMs / 1000} s`,
+          fact: `a row written into cdc_relay_canary did not come by in the binlog within ${canary.withinMs / 1000} s${instead(canary.why)}`,
           effect: 'the tail would see nothing, and say nothing: rows go by the sweep only',
           fix: 'see binlog_do_db and binlog_ignore_db, and that host and port lead to one server each time (a proxy may split reads and writes)',
-          stopsTail: true,
-        }),
-      ];
-    case 'unreadable':
-      return [
-        check.error({
-          fact: `the canary came by and could not be read: ${canary.why.detail} (${canary.why.code})`,
-          effect: 'the tail cannot read rows that are logged like this: they go by the sweep only',
-          fix: "SET PERSIST binlog_format = 'ROW';",
           stopsTail: true,
         }),
       ];
@@ -41,4 +33,8 @@ export function canaryFindings(canary: Canary, { account }: ServerFacts): Findin
     case 'not made':
       return [check.unknown({ fact: `no canary: ${canary.what} failed: ${canary.why.detail} (${canary.why.code})` })];
   }
+}
+
+function instead(why: Fault | null): string {
+  return why === null ? '' : `; what did, could not be read: ${why.detail} (${why.code})`;
 }

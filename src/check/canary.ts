@@ -21,9 +21,8 @@ const LEFT_OVER_HOURS = 24;
 export type Canary =
   /** By this machine's clock. */
   | { readonly as: 'came by'; readonly writtenAt: string; readonly afterMs: number }
-  | { readonly as: 'missing'; readonly withinMs: number }
-  /** It came by, and its row could not be read: written as a statement. */
-  | { readonly as: 'unreadable'; readonly why: Fault }
+  /** `why`: something came by in its place that cannot be read, whosever it is; null: nothing did. */
+  | { readonly as: 'missing'; readonly withinMs: number; readonly why: Fault | null }
   /** The stream could not be opened, or ended. */
   | { readonly as: 'no stream'; readonly why: Fault }
   /** `what` could not be done. */
@@ -90,7 +89,13 @@ async function* canaryRows(
     maxTransactionBytes: MAX_TRANSACTION_BYTES,
     log,
   });
-  for await (const group of source.stream(from, signal)) yield* keysIn(group);
+  try {
+    for await (const group of source.stream(from, signal)) yield* keysIn(group);
+  } catch (error) {
+    // A log that does not name its columns is read ahead for statements that changed them, by the next stream.
+    if (!(error instanceof RelayError) || error.fault.code !== 'MYSQL_SCHEMA') throw error;
+    for await (const group of source.stream(from, signal)) yield* keysIn(group);
+  }
 }
 
 function* keysIn({ transactions }: TransactionGroup): Generator<Seen> {
@@ -116,12 +121,13 @@ async function seen(
   stop: AbortController,
 ): Promise<Canary | null> {
   const timer = setTimeout(() => stop.abort(), withinMs);
+  let why: Fault | null = null;
   try {
     for (;;) {
       const next = await rows.next();
-      if (next.done === true) return { as: 'missing', withinMs };
+      if (next.done === true) return { as: 'missing', withinMs, why };
       const { key, undecodable } = next.value;
-      if (undecodable !== null) return { as: 'unreadable', why: undecodable };
+      why = undecodable ?? why;
       if (key !== null && isToken(key, token)) return null;
     }
   } catch (error) {

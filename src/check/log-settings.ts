@@ -38,11 +38,14 @@ function format(variables: Variables, isMysql: boolean): Finding[] {
   const check = findingsOf('binlog', 'binlog-format');
   const value = variables.get('binlog_format') ?? 'ROW';
   if (value === 'ROW') return [check.good('binlog_format is ROW')];
+  const notSent =
+    'rows written as statements are not in the log: they go by the sweep, with retire: keep they are never sent';
+  // ER_BINLOG_STMT_MODE_AND_ROW_ENGINE: InnoDB at READ COMMITTED.
+  const refused = 'the server refuses every write at READ COMMITTED, the isolation of the relay: nothing is sent';
   return [
     check.error({
       fact: `binlog_format is ${value}`,
-      effect:
-        'rows written as statements are not in the log: they go by the sweep, with retire: keep they are never sent',
+      effect: value === 'STATEMENT' ? refused : notSent,
       fix: `${set(isMysql, "binlog_format = 'ROW'")} then reconnect the application's pools`,
       stopsTail: true,
     }),
@@ -134,11 +137,22 @@ function order(variables: Variables): Finding[] {
   ];
 }
 
-/** The greatest unit that it is a whole number of. */
+const UNITS = [
+  ['d', DAY_SECONDS],
+  ['h', 3_600],
+  ['m', 60],
+  ['s', 1],
+] as const;
+
+/** `30 d`, `4 h 59 m`: two units at the most. */
 export function periodText(seconds: number): string {
-  for (const [unit, size] of [['d', DAY_SECONDS] as const, ['h', 3_600] as const, ['m', 60] as const]) {
-    if (seconds >= size && (seconds % size === 0 || seconds >= 3 * size))
-      return `${Math.floor(seconds / size)} ${unit}`;
+  const at = UNITS.findIndex(([, size]) => seconds >= size);
+  if (at < 0) return '0 s';
+  const [unit, size] = UNITS[at];
+  const parts = [`${Math.floor(seconds / size)} ${unit}`];
+  for (const [smaller, smallerSize] of UNITS.slice(at + 1, at + 2)) {
+    const rest = Math.floor((seconds % size) / smallerSize);
+    if (rest > 0) parts.push(`${rest} ${smaller}`);
   }
-  return `${seconds} s`;
+  return parts.join(' ');
 }

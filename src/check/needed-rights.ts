@@ -35,6 +35,7 @@ export function neededRights(settings: Settings): NeededRights[] {
     own('jobs', true, ['SELECT', 'INSERT', 'UPDATE'], 'the relay cannot look for jobs (cdc-relay resync)'),
     own('limits', isRefusing, ALL, 'the flag that tells applications to wait (limits.policy: refuse) cannot be kept'),
     own('canary', false, ['SELECT', 'INSERT', 'DELETE'], 'check has no canary'),
+    own('migrations', false, ['SELECT'], 'check cannot tell whether a migration is missing'),
     own('actions', false, ['INSERT'], 'cdc-relay failed retry and failed discard refuse to act'),
     ...settings.outboxes.flatMap(outboxRights),
   ];

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Fault, fault, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import type { KafkaSettings } from '../model/settings.ts';
@@ -14,6 +15,7 @@ import { createSasl } from './sasl.ts';
 /** AclOperation's numbers. */
 const WRITE = 4;
 const TOPIC = 2;
+const PRODUCER_GAP_MS = 150;
 
 /** A cluster as the relay's user sees it. */
 export interface ClusterLook {
@@ -162,12 +164,19 @@ async function askConfigs(
   }
 }
 
+/** A broker that has just started, or moves its coordinator, is asked again for a while. */
 async function askProducer(brokers: Brokers, timeoutMs: number): Promise<Fault | null> {
+  const deadlineMs = performance.now() + timeoutMs;
+  const args = { transactionalId: null, transactionTimeout: 0 };
   try {
-    const args = { transactionalId: null, transactionTimeout: 0 };
-    const answer = await brokers.any((link) => link.call('InitProducerId', args, timeoutMs));
-    const { errorCode } = answer as { errorCode: number };
-    return errorCode === 0 ? null : requestFault(errorCode, 'InitProducerId');
+    for (;;) {
+      const answer = await brokers.any((link) => link.call('InitProducerId', args, timeoutMs));
+      const { errorCode } = answer as { errorCode: number };
+      if (errorCode === 0) return null;
+      const refusal = requestFault(errorCode, 'InitProducerId');
+      if (refusal.disposition !== 'retry' || performance.now() > deadlineMs) return refusal;
+      await sleep(PRODUCER_GAP_MS);
+    }
   } catch (error) {
     if (error instanceof RelayError) return error.fault;
     throw error;
