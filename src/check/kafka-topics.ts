@@ -87,7 +87,7 @@ function replication({ topic, replicas, inSync, config }: TopicLook, name: strin
   if (least !== null && inSync !== null && inSync < least) {
     return [
       check.error({
-        fact: `a partition of ${name} has ${inSync} replicas in sync, min.insync.replicas is ${least}`,
+        fact: `a partition of ${name} has ${inSync} of ${replicas} replicas in sync, min.insync.replicas is ${least}`,
         effect: 'its rows wait until more are',
         fix: 'see which brokers are down: kafka-topics.sh --describe --under-min-isr-partitions',
       }),

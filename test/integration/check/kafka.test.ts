@@ -38,6 +38,43 @@ test('topics that are wrong, each in its way, and a broker that is not there', a
   ]);
 });
 
+test('a broker that is down: partitions without a leader, and with too few replicas in sync', async () => {
+  await using cluster = await startKafka({ brokers: 2 });
+  await using bed = await CheckBed.open({ mysql: inject('mysql'), brokers: cluster.brokers });
+  const admin = kafkaClient(cluster.brokers).admin();
+  await admin.connect();
+  const on = (...replicas: number[]) => [{ partition: 0, replicas }];
+  const least = (value: string) => [{ name: 'min.insync.replicas', value }];
+  await createTopics(admin, [
+    { topic: 'alone', replicaAssignment: on(2), configEntries: least('1') },
+    { topic: 'both', replicaAssignment: on(1, 2), configEntries: least('2') },
+    { topic: 'either', replicaAssignment: on(1, 2), configEntries: least('1') },
+  ]);
+  await admin.disconnect();
+  for (const topic of ['alone', 'both', 'either']) {
+    await bed.sql("INSERT INTO outbox (topic, aggregate_id) VALUES (?, '1')", [topic]);
+  }
+  const kafka = { createTopics: { partitions: 1, replicationFactor: 3 } };
+  const more = { kafka, failures: { deadLetterTopic: 'later' } };
+  expect(told(await bed.check(more), KAFKA_CHECKS)).toEqual([
+    'error topic: dead-letter topic later does not exist, and kafka.createTopics asks for 3 replicas of 2 brokers',
+    'warning topic-replication: topic alone has one replica',
+    'warning topic-replication: topic both has 2 replicas and min.insync.replicas is 2 too',
+    'warning topic-replication: min.insync.replicas of topic either is 1',
+  ]);
+  await cluster.nodes[1].kill();
+  const noticed = async () => {
+    const found = told(await bed.check(), ['topic', 'topic-replication']);
+    return found.some((line) => line.includes('in sync,')) && found.some((line) => line.includes('no leader')) && found;
+  };
+  expect(await until(noticed, { withinMs: 40_000, what: 'the loss of the broker', everyMs: 500 })).toEqual([
+    'error topic: 1 of 1 partitions of topic alone have no leader',
+    'error topic-replication: a partition of topic alone has 0 of 1 replicas in sync, min.insync.replicas is 1',
+    'error topic-replication: a partition of topic both has 1 of 2 replicas in sync, min.insync.replicas is 2',
+    'warning topic-replication: min.insync.replicas of topic either is 1',
+  ]);
+});
+
 test('Kafka that is not there: the rest is checked all the same', async () => {
   await using bed = await CheckBed.open({ mysql: inject('mysql'), brokers: ['127.0.0.1:1'] });
   const report = await bed.check();

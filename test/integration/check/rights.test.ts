@@ -1,6 +1,9 @@
+import { randomInt } from 'node:crypto';
+import mysql2 from 'mysql2';
 import { expect, inject, test } from 'vitest';
 import { makeAuthority } from '../../stack/certificates.ts';
 import { startMysql } from '../../stack/stack.ts';
+import { until } from '../../stack/until.ts';
 import { CheckBed, told } from './check-bed.ts';
 
 const open = () => CheckBed.open({ mysql: inject('mysql'), brokers: inject('brokers') });
@@ -89,7 +92,35 @@ test('I5 a login that is refused, a certificate that nobody knows, a server that
   ) as string;
   expect(await said({ user: 'nobody', password: 'wrong' })).toEqual([refused]);
   expect(await said({ tls: true })).toEqual([refused]);
+  const unchecked = await bed.check({ mysql: { tls: { verify: false } } });
+  expect(told(unchecked, ['mysql-connection'])).toEqual([
+    'warning mysql-connection: the certificate of MySQL is not checked (mysql.tls.verify is false)',
+  ]);
   expect(await said({ port: 1 })).toEqual([expect.stringMatching(/ECONNREFUSED \(MYSQL_UNREACHABLE\)$/)]);
+});
+
+test('a replica that is registered with the id of the relay', async () => {
+  await using bed = await open();
+  const serverId = randomInt(1_000_000, 2 ** 31);
+  const { host, port, user, password } = inject('mysql');
+  const replica = mysql2.createConnection({ host, port, user, password });
+  try {
+    // What a replica says before it asks for the log; the driver's types do not know it.
+    const wire = replica as unknown as { _registerSlave(options: object, done: () => void): void };
+    const names = { slaveHostname: '', slaveUser: '', slavePassword: '', slavePort: 0 };
+    await new Promise<void>((done) =>
+      wire._registerSlave({ serverId, ...names, masterId: 0, replicationRank: 0 }, done),
+    );
+    const isRegistered = async () =>
+      (await bed.sql('SHOW REPLICAS')).some((row) => Number(row['Server_Id']) === serverId);
+    await until(isRegistered, { withinMs: 10_000, what: 'the replica is registered' });
+    expect(told(await bed.check({ mysql: { serverId } }), ['server-id'])).toEqual([
+      `error server-id: mysql.serverId ${serverId} is also the id of a replica`,
+    ]);
+  } finally {
+    replica.on('error', () => undefined);
+    replica.destroy();
+  }
 });
 
 test('I5 where TLS is required, with a cold cache of passwords: the dump has it too, and a wrong authority is refused', async () => {

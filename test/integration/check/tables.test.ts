@@ -109,6 +109,15 @@ test('S34 rows of an application that writes its local time', async () => {
   ]);
 });
 
+test('S34 rows that are due in a year', async () => {
+  await using bed = await open('outbox');
+  const later = 'UTC_TIMESTAMP(6) + INTERVAL 500001 MINUTE';
+  await bed.sql(`INSERT INTO outbox (topic, aggregate_id, available_at) VALUES ('a', '1', ${later})`);
+  expect(told(await bed.check(), ['future-rows'])).toEqual([
+    expect.stringMatching(/^warning future-rows: 1 pending row of .* are due later, the last in 347 d 5 h$/),
+  ]);
+});
+
 test('S32 a transaction that is open for long is found by its thread', async () => {
   await using bed = await open('outbox');
   const session = await Session.open(bed.settings().mysql, SILENT);

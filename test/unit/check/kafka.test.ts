@@ -38,7 +38,7 @@ describe('topics', () => {
     [
       'too few in sync',
       { inSync: 1 },
-      'error topic-replication: a partition of topic orders has 1 replicas in sync, min.insync.replicas is 2',
+      'error topic-replication: a partition of topic orders has 1 of 3 replicas in sync, min.insync.replicas is 2',
     ],
     [
       'one replica',
