@@ -43,13 +43,13 @@ export default defineConfig({
         },
       },
       {
-        // What freezes and kills must not slow down what measures the time until it is noticed.
+        // Mostly waiting: for what is frozen, and for servers of their own to start.
         test: {
           name: 'fault',
           include: ['test/fault/**/*.test.ts'],
           ...onServers,
           testTimeout: 120_000,
-          maxWorkers: 1,
+          maxWorkers: 2,
           sequence: { groupOrder: 3 },
         },
       },

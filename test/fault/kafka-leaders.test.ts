@@ -1,5 +1,6 @@
 import type { Admin } from 'kafkajs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { isTenth } from '../stack/full.ts';
 import type { Publisher, SealedBatch } from '../../src/model/publisher.ts';
 import type { Broker, KafkaCluster } from '../stack/handles.ts';
 import { kafkaClient } from '../stack/kafka-client.ts';
@@ -76,7 +77,7 @@ async function counts(topic: string): Promise<number[]> {
   return offsets.sort((a, b) => a.partition - b.partition).map(({ high }) => Number(high));
 }
 
-test.each(['kill', 'freeze'] as const)(
+test.skipIf(isTenth).each(['kill', 'freeze'] as const)(
   'a leader is lost (%s): the others go on, its partition moves, nothing is lost or doubled',
   async (how) => {
     const topic = `moves-${how}`;

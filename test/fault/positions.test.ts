@@ -1,5 +1,6 @@
 import { cp, rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isTenth } from '../stack/full.ts';
 import { formatPosition } from '../../src/model/position.ts';
 import type { DatabaseServer } from '../stack/handles.ts';
 import { expectedRows } from '../stack/expected-rows.ts';
@@ -196,36 +197,39 @@ describe('another log under the same names', () => {
     await expectRecovered(bed, relay, /./, committed);
   });
 
-  test('S2 a backup of the whole server is put back under a running relay: its position goes back with it', async () => {
-    await using bed = await openBed();
-    const [{ directory }] = await bed.sql('SELECT @@datadir AS directory');
-    const data = String(directory).replace(/\/$/, '');
-    const relay = await bed.start();
-    await insert(bed, 10);
-    await bed.retired();
-    await mysql.stop();
-    await cp(data, `${data}.backup`, { recursive: true });
-    await mysql.start();
-    await insert(bed, 10);
-    await bed.retired();
-    const { pool } = bed.servers;
-    const before = await expectedRows(pool, { table: 'outbox' });
-    await mysql.stop();
-    await rm(data, { recursive: true });
-    await cp(`${data}.backup`, data, { recursive: true });
-    await mysql.start();
-    // Their ids come again: rows of another history.
-    await insert(bed, 15);
-    await bed.retired();
-    const after = await expectedRows(pool, { table: 'outbox' });
-    const there = new Set(before.map(({ eventId }) => eventId));
-    const rows = [...before, ...after.filter(({ eventId }) => !there.has(eventId))];
-    expect(rows).toHaveLength(35);
-    expect(relay.alive()).toBe(true);
-    expect(await bed.expectDelivered({ rows, faultInjected: true })).toMatchObject({
-      lost: 0,
-      altered: 0,
-      reordered: 0,
-    });
-  });
+  test.skipIf(isTenth)(
+    'S2 a backup of the whole server is put back under a running relay: its position goes back with it',
+    async () => {
+      await using bed = await openBed();
+      const [{ directory }] = await bed.sql('SELECT @@datadir AS directory');
+      const data = String(directory).replace(/\/$/, '');
+      const relay = await bed.start();
+      await insert(bed, 10);
+      await bed.retired();
+      await mysql.stop();
+      await cp(data, `${data}.backup`, { recursive: true });
+      await mysql.start();
+      await insert(bed, 10);
+      await bed.retired();
+      const { pool } = bed.servers;
+      const before = await expectedRows(pool, { table: 'outbox' });
+      await mysql.stop();
+      await rm(data, { recursive: true });
+      await cp(`${data}.backup`, data, { recursive: true });
+      await mysql.start();
+      // Their ids come again: rows of another history.
+      await insert(bed, 15);
+      await bed.retired();
+      const after = await expectedRows(pool, { table: 'outbox' });
+      const there = new Set(before.map(({ eventId }) => eventId));
+      const rows = [...before, ...after.filter(({ eventId }) => !there.has(eventId))];
+      expect(rows).toHaveLength(35);
+      expect(relay.alive()).toBe(true);
+      expect(await bed.expectDelivered({ rows, faultInjected: true })).toMatchObject({
+        lost: 0,
+        altered: 0,
+        reordered: 0,
+      });
+    },
+  );
 });
