@@ -14,12 +14,13 @@ const READ_ONLY: ReadonlySet<unknown> = new Set([1290, 1836]);
 /**
  * Made on every connection: READ COMMITTED (under REPEATABLE READ our locks reach into gaps, and application INSERTs
  * wait), the server's clock in UTC, and locks that are given up soon: those of rows, and those of whole tables (an
- * ALTER or LOCK TABLES of the application), which by default are waited for a year. MariaDB would make a join of a list
- * of 1,000 ids or more, whatever index is forced: it scans the table then, and waits for every row that is locked.
+ * ALTER or LOCK TABLES of the application), which by default are waited for a year. A server may begin every session in
+ * a transaction (autocommit = OFF): what is written outside of ours would never be committed. MariaDB would make a join
+ * of a list of 1,000 ids or more, whatever index is forced: it scans the table then, and waits for every locked row.
  */
 const SETUP = [
   'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-  "SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = 1, lock_wait_timeout = 1" +
+  "SET SESSION autocommit = 1, time_zone = '+00:00', innodb_lock_wait_timeout = 1, lock_wait_timeout = 1" +
     ' /*M!100600 , in_predicate_conversion_threshold = 0 */',
 ];
 

@@ -40,7 +40,7 @@ export class CheckBed implements AsyncDisposable {
   static async open(options: CheckBedOptions): Promise<CheckBed> {
     const root = await createConnection({ ...placeOf(options.mysql), multipleStatements: true });
     const bed = new CheckBed(options, root);
-    await bed.sql('SET SESSION wait_timeout = 600');
+    await bed.sql('SET SESSION wait_timeout = 600, autocommit = 1');
     for (const schema of bed.#schemas) await bed.sql(`CREATE DATABASE ${schema}`);
     const settings = bed.settings();
     for (const { sql, name } of [...relayMigrations(settings), ...settings.outboxes.flatMap(outboxMigrations)]) {

@@ -8,7 +8,7 @@ const WRONG = [
   ...['--binlog-format=STATEMENT', '--binlog-row-image=MINIMAL', '--binlog-row-metadata=MINIMAL'],
   ...['--binlog-expire-logs-seconds=3600', '--gtid-mode=OFF', '--binlog-order-commits=OFF', '--binlog-ignore-db=app'],
   ...['--wait-timeout=5', '--net-write-timeout=2', '--max-connections=11', '--skip-log-replica-updates'],
-  ...['--skip-replica-start', '--plugin-load-add=group_replication.so'],
+  ...['--skip-replica-start', '--autocommit=OFF', '--plugin-load-add=group_replication.so'],
   ...['--loose-group-replication-group-name=8a94f357-aab4-11df-86ab-c80aa9429562'],
   ...['--loose-group-replication-single-primary-mode=OFF'],
 ];
