@@ -28,6 +28,8 @@ export class DatabaseWatch {
   /** Ends of the log that were not routed when they were last compared, oldest first. */
   #heads: { readonly position: Position; readonly seenMs: number }[] = [];
   #headsEpoch: number | null = null;
+  /** Of the term at the last look. */
+  #epoch: number | null = null;
   #nextOutboxesMs = -Infinity;
   /** As it was at the last look that succeeded. */
   latest: { readonly head: Position | null; readonly atMs: number } | null = null;
@@ -64,6 +66,9 @@ export class DatabaseWatch {
 
   async look(): Promise<void> {
     const { reader, stats, clock } = this.#options;
+    // The term may have begun on another server, and the one before live on.
+    if (stats.epoch !== null && stats.epoch !== this.#epoch) reader.close();
+    this.#epoch = stats.epoch ?? this.#epoch;
     const beganMs = clock.nowMs();
     const beganDate = Date.now();
     try {

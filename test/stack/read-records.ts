@@ -11,6 +11,8 @@ export interface ReadRecord {
   readonly key: Buffer | null;
   readonly value: Buffer | null;
   readonly headers: IHeaders;
+  /** Whose batch it came in. */
+  readonly producerId: string;
 }
 
 const STALL_MS = 20_000;
@@ -69,11 +71,18 @@ function collect(batch: EachBatchPayload['batch'], open: Map<string, bigint>, re
   const name = `${batch.topic}/${batch.partition}`;
   const end = open.get(name);
   if (end === undefined) return;
-  for (const { offset, timestamp, key, value, headers } of batch.messages) {
+  for (const message of batch.messages) {
+    const { offset, timestamp, key, value, headers } = message;
     const at = BigInt(offset);
     if (at >= end) break;
     const { topic, partition } = batch;
-    records.push({ topic, partition, offset: at, timestampMs: Number(timestamp), key, value, headers: headers ?? {} });
+    // kafkajs has it, and its types do not.
+    const { producerId } = (message as unknown as { readonly batchContext: { readonly producerId: string } })
+      .batchContext;
+    records.push({
+      ...{ topic, partition, offset: at, timestampMs: Number(timestamp), key, value, headers: headers ?? {} },
+      producerId,
+    });
   }
   if (BigInt(batch.lastOffset()) + 1n >= end) open.delete(name);
 }

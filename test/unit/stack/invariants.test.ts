@@ -25,7 +25,8 @@ function row(id: number, key: string): ExpectedRow {
 function record(of: ExpectedRow, offset: number, changes: Partial<ReadRecord> = {}): ReadRecord {
   const { topic, key, value } = of;
   const headers = Object.fromEntries(of.headers) as ReadRecord['headers'];
-  return { topic, key, value, headers, partition: 0, offset: BigInt(offset), timestampMs: of.timestampMs!, ...changes };
+  const place = { topic, partition: 0, offset: BigInt(offset), timestampMs: of.timestampMs!, producerId: '1' };
+  return { key, value, headers, ...place, ...changes };
 }
 
 const [r1, r2, r3, r4] = ROWS;
