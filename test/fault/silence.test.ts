@@ -26,7 +26,7 @@ const KINDS = {
   dump: (chunk: Buffer) => chunk.length > 4 && chunk[3] === 0 && (chunk[4] === 0x12 || chunk[4] === 0x1e),
   leader: sends('SELECT GET_LOCK('),
   statements: sends('gtid_set = '),
-  sweep: sends('UTC_TIMESTAMP(6) ORDER BY'),
+  sweep: sends('SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6)'),
 };
 
 let servers: ProxiedServers;
