@@ -163,7 +163,7 @@ describe('headers', () => {
           if (parsed !== null) expectRefused(rowWith({ own: bytes }));
         } else {
           const names = (await headers({ own: bytes })).slice(1).map(([key]) => key);
-          expect(new Set(names)).toEqual(new Set(Object.keys(parsed).map((key) => key.toWellFormed())));
+          expect(new Set(names)).toEqual(new Set(namesIn(bytes.toString()).map((key) => key.toWellFormed())));
         }
       }),
       { numRuns: 700 },
@@ -251,6 +251,19 @@ async function decode(record: Buffer, offset: number): Promise<DecodedRecord> {
   expect(records).toHaveLength(1);
   expect(records[0].offset).toBe(String(offset));
   return records[0];
+}
+
+let texts = 0;
+
+/**
+ * The names in the text of an object. V8 (Node 24.21) takes a name with an escape for another that it has met in the
+ * same place of an object before: none has begun with this name yet.
+ */
+function namesIn(object: string): string[] {
+  const rest = object.slice(object.indexOf('{') + 1);
+  const first = `text ${texts++}`;
+  const text = `{"${first}": 0${/^\s*\}/.test(rest) ? '' : ','}${rest}`;
+  return Object.keys(JSON.parse(text) as object).filter((name) => name !== first);
 }
 
 function parse(text: string): unknown {
