@@ -290,12 +290,27 @@ export class LaneSender {
   }
 
   async #identity(): Promise<ProducerIdentity> {
-    const asked = (this.#producer ??= this.#deps.publisher.newProducer());
+    const asked = (this.#producer ??= this.#newProducer());
     try {
       return await asked;
     } catch (error) {
       if (this.#producer === asked) this.#producer = null;
       throw error;
+    }
+  }
+
+  /** A coordinator that is just starting is waited for, but not for long: the lane may be the sweep's. */
+  async #newProducer(): Promise<ProducerIdentity> {
+    const { publisher, clock } = this.#deps;
+    const beganMs = clock.nowMs();
+    for (let tries = 1; ; tries++) {
+      try {
+        return await publisher.newProducer();
+      } catch (error) {
+        const mayPass = error instanceof RelayError && error.fault.disposition !== 'halt';
+        if (!mayPass || this.#stop.signal.aborted || clock.nowMs() - beganMs >= ELECTION_MS) throw error;
+        await pause(clock, backOffMs(BACK_OFF, tries, Math.random()), this.#stop.signal);
+      }
     }
   }
 }
