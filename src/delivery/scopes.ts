@@ -50,10 +50,6 @@ export class Scopes {
     return this.#parked.size === 0;
   }
 
-  get size(): number {
-    return this.#parked.size;
-  }
-
   get hasEverything(): boolean {
     return this.#count.everything > 0;
   }

@@ -6,7 +6,6 @@ import type { ScopeId } from '../delivery/scopes.ts';
 import { TopicLanes } from '../delivery/topic-lanes.ts';
 import { type Clock, pause } from '../model/clock.ts';
 import { type Fault, type FaultCode, RelayError } from '../model/fault.ts';
-import type { Log } from '../model/log.ts';
 import type { Position } from '../model/position.ts';
 import type { OutboxRow } from '../model/row.ts';
 import type { RowId } from '../model/row-ids.ts';
@@ -40,7 +39,6 @@ export interface SweepRoundDeps {
   readonly payloads: PayloadCheck;
   readonly pool: BufferPool;
   readonly clock: Clock;
-  readonly log: Log;
   /** True while the binlog is read: the tail has rows in hand. */
   readonly isTailing: () => boolean;
   /** What lies before may have been sent. */

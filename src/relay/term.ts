@@ -208,7 +208,6 @@ export class Term {
         payloads,
         pool,
         clock,
-        log,
         isTailing,
       },
       noteHigh: (head) => (this.#high = further(this.#high, head)),
