@@ -1,6 +1,7 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import type { Controls } from './handles.ts';
 import { type Ready, serves } from './ready.ts';
+import { until } from './until.ts';
 import { type Exit, startWarded, type WardedProcess } from './ward.ts';
 
 const STOP_MS = 30_000;
@@ -28,9 +29,12 @@ export class ServerProcess implements Controls {
     return this.#process?.alive() === true ? this.#process.pid : null;
   }
 
-  freeze(): Promise<void> {
+  /** Until its last thread stands still: one that runs may answer yet. */
+  async freeze(): Promise<void> {
+    const { pid } = this;
+    if (pid === null) return;
     this.#signal('SIGSTOP');
-    return Promise.resolve();
+    await until(() => standsStill(pid), { withinMs: 5_000, everyMs: 1, what: `${this.#recipe.name} stands still` });
   }
 
   thaw(): Promise<void> {
@@ -70,6 +74,15 @@ export class ServerProcess implements Controls {
     const pid = this.pid;
     if (pid !== null) process.kill(pid, signal);
   }
+}
+
+/** By the state of each thread (proc_pid_stat(5)); what the kernel does not tell is taken for true. */
+async function standsStill(pid: number): Promise<boolean> {
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
+  const stats = await Promise.all(
+    threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/stat`, 'utf8').catch(() => '')),
+  );
+  return stats.every((stat) => stat === '' || /^\d+ \(.*\) [TtZ]/s.test(stat));
 }
 
 function described(exit: Exit): string {
