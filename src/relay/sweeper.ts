@@ -24,7 +24,7 @@ const LOOKS_KEPT = 3;
 /** So many pages are looked through in one round; the next round goes on where this one ended (S21). */
 const PAGES = 10;
 /** Of scopes in vain, in an interval. */
-const SERVINGS = 4;
+const SERVINGS = 2;
 /** Scopes served together. */
 const MOST_SCOPES = 1_000;
 
