@@ -27,7 +27,10 @@ test.for(['tail', 'sweep'])(
     const topic = bed.servers.topic('orders');
     const relay = await bed.launch();
     await relay.waitFor('relay-state', { fields: { to: 'flowing' } });
+    // What the machine takes for an INSERT that nothing of the relay's can hold up.
+    await bed.sql('CREATE TABLE beside (id BIGINT AUTO_INCREMENT PRIMARY KEY, n INT)');
     const took: number[] = [];
+    const tookBeside: number[] = [];
     const endMs = performance.now() + STRESS_MS;
     const write = (writer: number): Promise<void> =>
       inSession(bed, async (session) => {
@@ -38,16 +41,18 @@ test.for(['tail', 'sweep'])(
           const row = { topic, key: `writer-${writer}-${n % 5}` };
           const beganMs = performance.now();
           await session.query(insertText([row, row, row]));
-          took.push(performance.now() - beganMs);
+          const insertedMs = performance.now();
+          took.push(insertedMs - beganMs);
+          await session.query('INSERT INTO beside (n) VALUES (1), (2), (3)');
+          tookBeside.push(performance.now() - insertedMs);
           if (n % 50 === 40) await session.query("SET SESSION binlog_format = 'ROW'");
           await sleep(5);
         }
       });
     await Promise.all([0, 1, 2, 3].map(write));
-    took.sort((a, b) => a - b);
     expect(took.length).toBeGreaterThan(STRESS_MS / 25);
     // What this machine does beside it may hold up one or two.
-    expect(took[Math.floor(took.length * 0.995)]).toBeLessThan(INSERT_MS);
+    expect(percentile(took)).toBeLessThan(INSERT_MS + percentile(tookBeside));
     await bed.retired();
     const rows = 3 * took.length;
     expect(await bed.expectDelivered()).toMatchObject({ committed: rows, delivered: rows, duplicates: 0 });
@@ -108,8 +113,7 @@ test('H3 a hundred rows in front that fail every time: ten good ones behind them
   const selects = (await user.statements('select')) - before.selects;
   const retried = (await tries()) - before.tries;
   process.stderr.write(`H3: ${selects} SELECTs and ${retried} attempts in three seconds\n`);
-  // Eight servings a second at most, of half a dozen looks each, and the rounds.
-  expect(selects).toBeLessThan(3 * 80);
+  expect(selects).toBeLessThan(3 * 60);
   expect(retried).toBeLessThan(300);
   expect(await bed.count('outbox', "status = 'failed'")).toBe(0);
   expect((await relay.kill('SIGTERM')).code).toBe(0);
@@ -173,3 +177,8 @@ test('S26 H1 the application deletes by status and by key, old rows are purged: 
   expect(delivered.committed).toBeGreaterThan(100);
   expect((await relay.kill('SIGTERM')).code).toBe(0);
 });
+
+/** 99.5 % took no longer. */
+function percentile(took: readonly number[]): number {
+  return took.toSorted((a, b) => a - b)[Math.floor(took.length * 0.995)];
+}
