@@ -4,7 +4,7 @@ import type { Log } from '../model/log.ts';
 import type { PendingLimitState } from '../model/progress.ts';
 import type { Publisher } from '../model/publisher.ts';
 import type { Settings } from '../model/settings.ts';
-import { newRelayStats, type RelayStats } from '../model/stats.ts';
+import { ackedRows, newRelayStats, type RelayStats } from '../model/stats.ts';
 import type { Store } from '../model/store.ts';
 import { createProgressReader } from '../store/progress-reader.ts';
 import { version } from './version.ts';
@@ -37,9 +37,10 @@ export async function observe(parts: ObservedParts): Promise<Observed> {
   const { settings, log, store, publisher, source, limits } = parts;
   const stats = newRelayStats();
   if (settings.http.port === 0) return { stats, store, publisher, stop: () => Promise.resolve() };
-  const [{ DatabaseWatch }, { addProcessMetrics, createMetrics }, { Observer }, observed, { serveHttp }] =
+  const [{ DatabaseWatch }, { History }, { addProcessMetrics, createMetrics }, { Observer }, observed, { serveHttp }] =
     await Promise.all([
       import('../observability/database-watch.ts'),
+      import('../observability/history.ts'),
       import('../observability/metrics.ts'),
       import('../observability/observer.ts'),
       Promise.all([import('../observability/observed-store.ts'), import('../observability/observed-publisher.ts')]),
@@ -47,7 +48,12 @@ export async function observe(parts: ObservedParts): Promise<Observed> {
     ]);
   const [{ observedStore }, { observedPublisher }] = observed;
   const reader = createProgressReader(settings, clock, log);
-  const watch = new DatabaseWatch({ reader, stats, clock, onLook: () => observer.look() });
+  const history = new History();
+  const onLook = (): void => {
+    const { word, lagMs } = observer.look().verdict;
+    history.note(clock.nowMs(), { rows: ackedRows(stats), lagMs, state: word });
+  };
+  const watch = new DatabaseWatch({ reader, stats, clock, onLook });
   const { readyLagMs } = settings.http;
   const observer = new Observer({ stats, watch, clock, log, readyLagMs, limits: () => limits.current?.state ?? [] });
   const relay = settings.relay.name;
@@ -58,7 +64,7 @@ export async function observe(parts: ObservedParts): Promise<Observed> {
   const end = new AbortController();
   const running = Promise.all([
     watch.run(end.signal),
-    serveHttp({ settings: settings.http, relay, outboxes, observer, metrics, clock, log }, end.signal),
+    serveHttp({ settings: settings.http, relay, outboxes, observer, history, metrics, clock, log }, end.signal),
   ]);
   return {
     stats,

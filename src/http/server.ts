@@ -4,6 +4,7 @@ import { type Clock, pause } from '../model/clock.ts';
 import type { Log } from '../model/log.ts';
 import type { HttpSettings } from '../model/settings.ts';
 import type { Metrics } from '../observability/metrics.ts';
+import type { History } from '../observability/history.ts';
 import type { Observer } from '../observability/observer.ts';
 import { statusView } from './status-view.ts';
 
@@ -19,6 +20,7 @@ export interface HttpOptions {
   /** By outbox: `schema.table`. */
   readonly outboxes: readonly string[];
   readonly observer: Observer;
+  readonly history: History;
   readonly metrics: Pick<Metrics, 'text' | 'registry'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -49,7 +51,8 @@ export async function serveHttp(options: HttpOptions, signal: AbortSignal): Prom
   }
 }
 
-export function createApp({ settings, relay, outboxes, observer, metrics }: HttpOptions): FastifyInstance {
+export function createApp(options: HttpOptions): FastifyInstance {
+  const { settings, observer, metrics } = options;
   const app = fastify({
     logger: false,
     bodyLimit: 1,
@@ -78,7 +81,7 @@ export function createApp({ settings, relay, outboxes, observer, metrics }: Http
     const ready = notReady.length === 0;
     return reply.code(ready ? 200 : 503).send({ ready, state: verdict.word, reasons: notReady });
   });
-  app.get('/status', { onRequest }, () => statusView(relay, outboxes, observer.look(), observer.stats));
+  app.get('/status', { onRequest }, () => statusView(options));
   app.get('/metrics', { onRequest }, async (_, reply) => {
     const text = await metrics.text();
     return reply.type(metrics.registry.contentType).send(text);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import type { RelayStats } from '../model/stats.ts';
-import type { Sight } from '../observability/observer.ts';
+import type { Clock } from '../model/clock.ts';
+import type { History } from '../observability/history.ts';
+import type { Observer } from '../observability/observer.ts';
 import { STATE_WORDS } from '../observability/verdict.ts';
 
 const position = z.object({ file: z.string(), offset: z.number() }).nullable();
@@ -13,6 +14,8 @@ export const relayStatusSchema = z.object({
   pid: z.number(),
   state: z.enum(STATE_WORDS),
   stateForMs: ms,
+  /** Since the process began. */
+  upMs: ms,
   ready: z.boolean(),
   /** Why not: codes, with what is stuck. */
   notReady: z.array(z.string()),
@@ -22,8 +25,44 @@ export const relayStatusSchema = z.object({
   lagMs: ms.nullable(),
   /** Null: this process does not lead. */
   epoch: z.number().nullable(),
+  /** Who leads by the word of the database; null: nobody, or not known. */
+  leader: z.object({ owner: z.string(), epoch: z.number(), isThis: z.boolean() }).nullable(),
+  /** Relays that wait to lead; null: may not be asked. */
+  standbys: z.number().nullable(),
+  /** Somebody has asked for a pause. */
+  paused: z.object({ sinceMs: ms, by: z.string() }).nullable(),
+  /** Null: there is no position, or nothing may be asked. */
+  purge: z
+    .object({
+      /** Until the server may purge the binlog that holds the checkpoint, at the earliest; null: never, or not known. */
+      inMs: ms.nullable(),
+      /** How long the server keeps a binlog that is full; null: for ever, or not known. */
+      expireMs: ms.nullable(),
+      /** Of older binlogs, which go first. */
+      keptBytes: z.number().nullable(),
+      /** Of log between checkpoint and head. */
+      behindBytes: z.number().nullable(),
+    })
+    .nullable(),
+  /** Acknowledged rows: in the last seconds, and in the last 15 minutes or since the process began. */
+  rate: z.object({ nowRowsPerSecond: z.number(), over15MinRowsPerSecond: z.number() }),
+  /** Those that wait or run. */
+  jobs: z.array(
+    z.object({
+      id: z.string(),
+      kind: z.enum(['reconcile', 'republish']),
+      state: z.enum(['queued', 'running']),
+      /** Rows; null: not known yet. */
+      done: z.number().nullable(),
+      total: z.number().nullable(),
+      /** Null: not yet. */
+      startedMsAgo: ms.nullable(),
+    }),
+  ),
   /** What keeps it from working, or ended its last term; a code. */
   fault: z.string().nullable(),
+  /** The last fault of a term, the stream, a send or the store; a code. Also one that was mended at once. */
+  lastError: z.object({ code: z.string(), agoMs: ms }).nullable(),
   /** Null where nothing is known of the database. */
   outboxes: z
     .array(
@@ -35,7 +74,14 @@ export const relayStatusSchema = z.object({
             pendingRows: z.number(),
             oldestPendingMs: ms.nullable(),
             delayedRows: z.number(),
+            /** Null: none is delayed. */
+            nextDelayedInMs: ms.nullable(),
+            /** Claimed by the sweep. */
+            processingRows: z.number(),
             failedRows: z.number(),
+            /** Age of the failed row that was made last, and the code of its failure; null: none failed, or not known. */
+            newestFailedMs: ms.nullable(),
+            newestFailedCode: z.string().nullable(),
           })
           .nullable(),
       }),
@@ -64,6 +110,8 @@ export const relayStatusSchema = z.object({
           partition: z.number().nullable(),
           reason: z.string(),
           attempts: z.number(),
+          /** For how long it has been waiting. */
+          sinceMs: ms,
           dueInMs: ms.nullable(),
         }),
       ),
@@ -74,9 +122,19 @@ export const relayStatusSchema = z.object({
 });
 export type RelayStatus = z.infer<typeof relayStatusSchema>;
 
-/** `tables`: by outbox. */
-export function statusView(relay: string, tables: readonly string[], sight: Sight, stats: RelayStats): RelayStatus {
-  const { term } = stats;
+export interface StatusSources {
+  readonly relay: string;
+  /** By outbox: `schema.table`. */
+  readonly outboxes: readonly string[];
+  readonly observer: Observer;
+  readonly history: History;
+  readonly clock: Clock;
+}
+
+export function statusView({ relay, outboxes, observer, history, clock }: StatusSources): RelayStatus {
+  const { stats } = observer;
+  const { term, lastError } = stats;
+  const sight = observer.look();
   const { database, verdict, limits } = sight;
   return {
     version: 1,
@@ -84,13 +142,28 @@ export function statusView(relay: string, tables: readonly string[], sight: Sigh
     pid: process.pid,
     state: verdict.word,
     stateForMs: Math.round(sight.wordForMs),
+    upMs: Math.round(process.uptime() * 1_000),
     ready: sight.notReady.length === 0,
     notReady: [...sight.notReady],
     stuck: verdict.stuck.map((part) => ({ ...part, stuckMs: Math.round(part.stuckMs) })),
     lagMs: verdict.lagMs === null ? null : Math.round(verdict.lagMs),
     epoch: stats.epoch,
+    leader: null,
+    standbys: null,
+    paused: null,
+    purge: null,
+    rate: history.rate(),
+    jobs: [],
     fault: stats.fault,
-    outboxes: database?.outboxes.map((waiting, index) => ({ table: tables[index], waiting })) ?? null,
+    lastError: lastError === null ? null : { code: lastError.code, agoMs: Math.round(clock.nowMs() - lastError.atMs) },
+    outboxes:
+      database?.outboxes.map((waiting, index) => ({
+        table: outboxes[index],
+        waiting:
+          waiting === null
+            ? null
+            : { ...waiting, nextDelayedInMs: null, processingRows: 0, newestFailedMs: null, newestFailedCode: null },
+      })) ?? null,
     limits: limits.map(({ outbox, overRows, overAge }) => ({ outbox, overRows, overAge })),
     head: database?.head ?? null,
     term:

@@ -3,7 +3,7 @@ import type { Scope } from './parked.ts';
 import type { Position } from './position.ts';
 
 /** Where the relay is in its life; see `relay.ts`. */
-export type RelayPhase = 'starting' | 'standby' | 'leading' | 'flowing' | 'stopping' | 'stopped' | 'halted';
+export type RelayPhase = 'starting' | 'standby' | 'leading' | 'flowing' | 'paused' | 'stopping' | 'stopped' | 'halted';
 
 /** By outbox; where nothing was counted there is nothing. */
 export type ByOutbox = (number | undefined)[];
@@ -19,6 +19,8 @@ export interface ParkedSight {
   readonly partition: number | null;
   readonly reason: string;
   readonly attempts: number;
+  /** For how long it has been waiting. */
+  readonly sinceMs: number;
   /** Null: until somebody acts. */
   readonly dueInMs: number | null;
 }
@@ -71,6 +73,8 @@ export interface RelayStats {
   fault: FaultCode | null;
   /** Terms that ended by a fault, and losses of leadership, by code. */
   readonly termsEnded: Map<FaultCode, number>;
+  /** The last fault of a term, the stream, a send or the store; also one that was mended at once. */
+  lastError: { readonly code: FaultCode; readonly atMs: number } | null;
 
   transactions: number;
   readonly undecodable: Map<FaultCode, number>;
@@ -118,6 +122,7 @@ export function newRelayStats(): RelayStats {
     term: null,
     fault: null,
     termsEnded: new Map(),
+    lastError: null,
     transactions: 0,
     undecodable: new Map(),
     lastRouted: null,
@@ -156,4 +161,11 @@ export function tallyOf(counts: RowTally, word: string): ByOutbox {
   let byOutbox = counts.get(word);
   if (byOutbox === undefined) counts.set(word, (byOutbox = []));
   return byOutbox;
+}
+
+/** Rows that Kafka has acknowledged since the process began. */
+export function ackedRows({ tailRows, sweptRows }: RelayStats): number {
+  let rows = 0;
+  for (const byOutbox of [tailRows, ...sweptRows.values()]) for (const count of byOutbox) rows += count ?? 0;
+  return rows;
 }

@@ -71,6 +71,7 @@ export function verdictOf(vitals: Vitals): Verdict {
   if (phase === 'stopped' || phase === 'halted' || phase === 'stopping') return verdict('STOPPED');
   if (database.silentMs === null || database.silentMs >= UNKNOWN_MS) return verdict('UNKNOWN');
   if (phase === 'standby') return verdict('STANDBY');
+  if (phase === 'paused') return verdict('PAUSED');
   const stuck = stuckParts(vitals);
   if (stuck.length > 0) return verdict('STUCK', stuck);
   if (term === null) return verdict('CATCHING UP');

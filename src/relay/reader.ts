@@ -77,6 +77,7 @@ export class Reader {
       if (signal.aborted || fault === null) return null;
       const resumeAt = formatPosition(this.#deps.router.routedThrough.position);
       count(this.#deps.stats.streamsLost, fault.code);
+      this.#deps.stats.lastError = { code: fault.code, atMs: clock.nowMs() };
       if (fault.code === 'BINLOG_SERVER_ID_CLASH') {
         // Who reads with our id may be our successor, whose lock was ours until a moment ago: the next ping tells.
         await pause(clock, this.#deps.takeOverMs, signal);

@@ -1,6 +1,6 @@
 import { backOffMs } from '../delivery/back-off.ts';
 import { pause } from '../model/clock.ts';
-import { type Fault, RelayError } from '../model/fault.ts';
+import { type Fault, type FaultCode, RelayError } from '../model/fault.ts';
 import { count, newRelayStats, type RelayPhase, type RelayStats } from '../model/stats.ts';
 import type { Leader } from '../model/store.ts';
 import { SentRows } from './sent-rows.ts';
@@ -45,6 +45,10 @@ export async function runRelay(deps: RelayDeps, stop: AbortSignal): Promise<Faul
     stats.phaseSinceMs = clock.nowMs();
     if (next === 'flowing') stats.fault = null;
   };
+  const noteFault = (code: FaultCode): void => {
+    stats.fault = code;
+    stats.lastError = { code, atMs: clock.nowMs() };
+  };
   stop.addEventListener('abort', () => enter('stopping'), { once: true });
   /** Why the saved checkpoint is of no use; told by the term that found out. */
   let unusable: Fault | null = null;
@@ -58,12 +62,13 @@ export async function runRelay(deps: RelayDeps, stop: AbortSignal): Promise<Faul
         return null;
       }
       if (end.as === 'halted') {
-        stats.fault = end.fault.code;
+        noteFault(end.fault.code);
         enter('halted', { code: end.fault.code });
         return end.fault;
       }
-      stats.fault = end.as === 'again' ? end.fault.code : 'LEADERSHIP_LOST';
-      count(stats.termsEnded, stats.fault);
+      const why = end.as === 'again' ? end.fault.code : 'LEADERSHIP_LOST';
+      noteFault(why);
+      count(stats.termsEnded, why);
       if (end.as === 'again') log.warn('term-ended', { code: end.fault.code, detail: end.fault.detail });
       else log.warn('leadership-lost');
       tries = 0;
@@ -77,7 +82,7 @@ export async function runRelay(deps: RelayDeps, stop: AbortSignal): Promise<Faul
         enter('stopped');
         return null;
       }
-      stats.fault = fault.code;
+      noteFault(fault.code);
       if (fault.disposition !== 'retry' && fault.disposition !== 'renew') {
         enter('halted', { code: fault.code });
         return fault;

@@ -75,11 +75,13 @@ function shown({ scopes, clock }: ProbedParts): ParkedSight[] {
   return [...scopes.all]
     .sort((a, b) => WIDE_FIRST.indexOf(a.scope.kind) - WIDE_FIRST.indexOf(b.scope.kind))
     .slice(0, SHOWN_SCOPES)
-    .map(({ scope, reason, attempts, dueAtMs }) => ({
+    .map(({ scope, reason, attempts, sinceMs, dueAtMs }) => ({
       kind: scope.kind,
       topic: scope.kind === 'everything' ? null : scope.topic,
       partition: 'partition' in scope && scope.partition >= 0 ? scope.partition : null,
       ...{ reason, attempts },
+      // Times of the table are dates.
+      sinceMs: Math.max(0, Date.now() - sinceMs),
       dueInMs: dueAtMs === null ? null : Math.max(0, dueAtMs - nowMs),
     }));
 }
