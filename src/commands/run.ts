@@ -1,6 +1,4 @@
-import { createBinlogSource } from '../binlog/binlog-source.ts';
 import { checkAtStart } from '../check/at-start.ts';
-import { createPublisher } from '../kafka/publisher.ts';
 import { PendingLimits } from '../limits/pending-limits.ts';
 import { systemClock } from '../model/clock.ts';
 import type { MakeDuty } from '../model/duty.ts';
@@ -9,14 +7,11 @@ import type { Log } from '../model/log.ts';
 import type { Settings } from '../model/settings.ts';
 import { runRelay } from '../relay/relay.ts';
 import { Retention } from '../retention/retention.ts';
-import { MysqlJobs } from '../store/jobs.ts';
-import { MysqlStore } from '../store/mysql-store.ts';
 import type { CommandBody } from './command.ts';
 import { ExitCode } from './exit-codes.ts';
 import { type LimitsPlace, observe } from './observation.ts';
+import { createParts } from './parts.ts';
 import { problemOf } from './problem.ts';
-
-const CLOSE_WITHIN_MS = 1_000;
 
 /** Moves rows until it is stopped. */
 export const run: CommandBody = async ({ settings, log }) => {
@@ -35,15 +30,7 @@ export const run: CommandBody = async ({ settings, log }) => {
  */
 async function runUntilStopped(settings: Settings, log: Log): Promise<Fault | null> {
   const stop = new AbortController();
-  const store = new MysqlStore(settings, systemClock, log);
-  const jobs = new MysqlJobs(settings, systemClock, log);
-  const publisher = createPublisher(settings.kafka, log);
-  const source = createBinlogSource({
-    mysql: settings.mysql,
-    outboxes: settings.outboxes,
-    maxTransactionBytes: settings.relay.maxTransactionBytes,
-    log,
-  });
+  const parts = createParts(settings, log);
   const limits: LimitsPlace = { current: null };
   const duties: MakeDuty[] = [
     (leader, { serverUuid }) => new Retention({ settings, leader, serverUuid, clock: systemClock, log }),
@@ -67,17 +54,15 @@ async function runUntilStopped(settings: Settings, log: Log): Promise<Fault | nu
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
   log.info('relay-started', { name: settings.relay.name, pid: process.pid });
-  const observed = await observe({ settings, log, store, publisher, source, limits });
+  const observed = await observe({ ...parts, settings, log, limits });
   try {
     const { stats, store, publisher } = observed;
     const clock = systemClock;
     void checkAtStart(settings, clock, log, stop.signal);
-    return await runRelay({ settings, source, publisher, store, jobs, clock, log, duties, stats }, stop.signal);
+    return await runRelay({ ...parts, settings, publisher, store, clock, log, duties, stats }, stop.signal);
   } finally {
     await observed.stop();
-    await publisher.close(CLOSE_WITHIN_MS);
-    jobs.close();
-    await store.close();
+    await parts.close();
     process.off('SIGTERM', onSignal);
     process.off('SIGINT', onSignal);
   }
