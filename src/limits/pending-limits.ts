@@ -39,6 +39,8 @@ interface Watched {
  * refuse new rows. Has a connection of its own.
  */
 export class PendingLimits {
+  /** Applications go on inserting while nobody delivers: then the flag matters most. */
+  readonly goesOnWhilePaused = true;
   readonly #options: PendingLimitsOptions;
   readonly #slot: SessionSlot;
   readonly #flags: RefusalFlags;

@@ -34,6 +34,8 @@ export type FaultCode =
   | 'START_NOT_CHOSEN'
   // a job asks for a new beginning
   | 'RESYNC'
+  // people have asked for a pause
+  | 'PAUSED'
   // leadership
   | 'LEADERSHIP_LOST'
   | 'LEADERSHIP_HELD'

@@ -133,6 +133,11 @@ export interface Store {
   head(): Promise<Checkpoint>;
   /** Waits for the lock, then takes the next epoch. `onStandby` is told once when somebody else holds it. */
   lead(signal: AbortSignal, onStandby: () => void): Promise<Leader>;
+  /**
+   * Whether people have asked this relay to pause; null where its table cannot say so yet (before `migrate`). A plain
+   * read by primary key.
+   */
+  isPaused(): Promise<boolean | null>;
   /** Null on the first start of this relay. */
   saved(): Promise<SavedOffsets | null>;
   /** Why this server cannot go on behind a checkpoint that was saved on it; null: nothing is known against it. */

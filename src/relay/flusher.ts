@@ -127,11 +127,15 @@ export class Flusher {
     }
   }
 
-  /** Flushes what is acknowledged, then stops for good. Rows that the application holds are left for the next start. */
-  async finish(): Promise<void> {
-    while (!this.#stopped && (this.#flushing || this.#hasNews)) {
+  /**
+   * Flushes what is acknowledged, then stops for good. Rows that the application holds are waited for while `waits` says
+   * so; else they are left for the next term, which sends them again.
+   */
+  async finish(waits: () => boolean): Promise<void> {
+    while (!this.#stopped && (this.#flushing || this.#hasNews || (this.#held.length > 0 && waits()))) {
       const done = this.flushed();
-      if (!this.#flushing) this.#start();
+      if (!this.#flushing && this.#hasNews) this.#start();
+      else this.wake();
       await done;
     }
     this.stop();

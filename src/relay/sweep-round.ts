@@ -245,6 +245,15 @@ export class SweepRound {
     return settled;
   }
 
+  /** Published and held rows too, for as long as `waits` says so; else the next term sends them again. */
+  async finish(waits: () => boolean): Promise<void> {
+    const { claims, clock, abandon } = this.#deps;
+    while (claims.hasUnwritten && waits()) {
+      await pause(clock, WRITE_RETRY_MS, abandon);
+      await this.writeBack();
+    }
+  }
+
   #kick(): void {
     for (const lane of this.#deps.topics.lanes()) this.#deps.sender.kick(lane);
   }

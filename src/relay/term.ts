@@ -20,6 +20,7 @@ import { Flusher } from './flusher.ts';
 import { JobRunner } from './job-runner.ts';
 import { LaneSender } from './lane-sender.ts';
 import { Parking } from './parking.ts';
+import { PAUSED, untilPaused } from './pausing.ts';
 import { PayloadCheck } from './payload-check.ts';
 import { Reader } from './reader.ts';
 import { ReplayChunk } from './replay-chunk.ts';
@@ -40,7 +41,7 @@ import { Turns } from './turns.ts';
 
 /** Part of the pool that a lane which cannot deliver, or a hand-over, may hold. */
 const POOL_PART = 4;
-/** What is on its way when a job asks for a new beginning is waited for so long. */
+/** What is on its way when a job asks for a new beginning, or people for a pause, is waited for so long. */
 const SOFT_END_MS = 15_000;
 
 /** The outside world, as ports. */
@@ -61,11 +62,12 @@ export interface RelayDeps {
 }
 
 /**
- * How a term ended: told to stop and everything flushed; leadership lost; a fault that a new term mends (`unusable`: the
- * checkpoint is of no use to it); or a fault that needs a person.
+ * How a term ended: told to stop, or to pause, and everything flushed; leadership lost; a fault that a new term mends
+ * (`unusable`: the checkpoint is of no use to it); or a fault that needs a person.
  */
 export type TermEnd =
   | { readonly as: 'stopped' }
+  | { readonly as: 'paused' }
   | { readonly as: 'lost' }
   | { readonly as: 'again'; readonly fault: Fault; readonly unusable: Fault | null }
   | { readonly as: 'halted'; readonly fault: Fault };
@@ -84,6 +86,7 @@ export class Term {
   readonly #flusher: Flusher;
   readonly #router: Router;
   readonly #reader: Reader;
+  readonly #round: SweepRound;
   readonly #sweeper: Sweeper | null;
   readonly #duties: readonly Duty[];
   readonly #jobs: JobRunner | null;
@@ -98,8 +101,8 @@ export class Term {
   readonly #probe: TermProbe;
   #fault: Fault | null = null;
   #unusable: Fault | null = null;
-  /** A job asks for a new beginning: the term ends like a stop. */
-  #resync: Fault | null = null;
+  /** A job asks for a new beginning, or people for a pause: the term ends like a stop, and as this. */
+  #softEnd: TermEnd | null = null;
   #cancelHardEnd: (() => void) | null = null;
   /** Head of the last pass of the sweep, and what earlier leaders may have sent. */
   #high: Position;
@@ -194,7 +197,7 @@ export class Term {
       takeOverMs: settings.relay.takeOverMs,
       abandon: this.#abandon.signal,
     });
-    const round = new SweepRound({
+    const round = (this.#round = new SweepRound({
       ...{
         store,
         leader,
@@ -212,7 +215,7 @@ export class Term {
       },
       noteHigh: (head) => (this.#high = further(this.#high, head)),
       abandon: this.#abandon.signal,
-    });
+    }));
     const { batchRows } = settings.sweep;
     const pass = new SweepPass({ store, parking, topics, round, clock, batchRows, keeps });
     this.#sweeper = canSweep
@@ -248,7 +251,7 @@ export class Term {
               abandon: this.#abandon.signal,
             }),
             isReconciled: () => !scopes.hasEverything && comparePositions(router.routedThrough.position, high) >= 0,
-            onResync: (why) => this.#beginAnew(why),
+            onResync: (why) => this.#endSoftly({ as: 'again', fault: why, unusable: null }, why),
           });
     this.#probe = probeOf({
       clock,
@@ -272,12 +275,14 @@ export class Term {
     if (stop.aborted) endReading();
     if (this.#leader.lost.aborted) lost();
     this.#stats.term = this.#probe;
+    /** For rows that the application holds: this process would send them again. A stop does not wait for anybody. */
+    const waits = (): boolean => this.#softEnd !== null && !stop.aborted && !this.#abandon.signal.aborted;
     try {
       await this.#takeOver();
-      await this.#work();
+      await this.#work(waits);
       if (!this.#abandon.signal.aborted) {
         await this.#sender.drained();
-        await this.#flusher.finish();
+        await this.#flusher.finish(waits);
       }
     } finally {
       stop.removeEventListener('abort', endReading);
@@ -290,10 +295,7 @@ export class Term {
     }
     if (this.#leader.lost.aborted) return { as: 'lost' };
     const fault = this.#fault;
-    if (fault === null) {
-      const resync = stop.aborted ? null : this.#resync;
-      return resync === null ? { as: 'stopped' } : { as: 'again', fault: resync, unusable: null };
-    }
+    if (fault === null) return (stop.aborted ? null : this.#softEnd) ?? { as: 'stopped' };
     // A fault of our own session (another epoch, another server, an unusable position) is mended by a new term.
     if (fault.disposition === 'renew') return { as: 'again', fault, unusable: this.#unusable };
     return { as: 'halted', fault };
@@ -308,13 +310,14 @@ export class Term {
     await takeOverScopes({ store, publisher, clock, scopes: this.#scopes });
   }
 
-  async #work(): Promise<void> {
+  async #work(waits: () => boolean): Promise<void> {
     const signal = this.#endReading.signal;
     const endsWith = (error: unknown): void => this.#end(faultOf(error));
     const sweeping = this.#sweeper?.run(signal).catch(endsWith);
     const duties = this.#duties.map((duty) => duty.run(signal).catch(endsWith));
     const working = this.#jobs?.run(signal).catch(endsWith);
     const refreshing = this.#topics.keepFresh(signal).catch(endsWith);
+    const pausing = this.#pauseWhenAsked(signal).catch(endsWith);
     try {
       const unusable = await this.#reader.run(signal);
       if (unusable !== null) {
@@ -325,15 +328,24 @@ export class Term {
       this.#end(faultOf(error));
     }
     await Promise.all([sweeping, working]);
+    await this.#round.finish(waits).catch(endsWith);
     this.#parking.giveUp('the relay stops');
-    await Promise.all([refreshing, ...duties]);
+    await Promise.all([refreshing, pausing, ...duties]);
   }
 
-  /** What is on its way is settled and flushed first: nothing of it is sent again. */
-  #beginAnew(why: Fault): void {
-    this.#resync = why;
+  async #pauseWhenAsked(signal: AbortSignal): Promise<void> {
+    await untilPaused(true, this.#deps, signal);
+    if (signal.aborted) return;
+    this.#deps.log.info('pause-asked-for');
+    this.#endSoftly({ as: 'paused' }, PAUSED);
+  }
+
+  /** What is on its way is settled and flushed first: nothing of it is sent again. `hard`: where that takes too long. */
+  #endSoftly(as: TermEnd, hard: Fault): void {
+    if (this.#softEnd !== null) return;
+    this.#softEnd = as;
     this.#endReading.abort();
-    this.#cancelHardEnd = this.#deps.clock.after(SOFT_END_MS, () => this.#end(why));
+    this.#cancelHardEnd = this.#deps.clock.after(SOFT_END_MS, () => this.#end(hard));
   }
 
   #highest(): Position {

@@ -42,6 +42,7 @@ interface Walked {
  * has its own connection, closed between the rounds.
  */
 export class Retention {
+  readonly goesOnWhilePaused = false;
   readonly #options: RetentionOptions;
   readonly #slot: SessionSlot;
   readonly #transaction: Transaction;

@@ -28,6 +28,7 @@ import { lead } from './leadership.ts';
 import { OffsetsRow } from './offsets-row.ts';
 import { OutboxSelect } from './outbox-select.ts';
 import { ParkedTable } from './parked-table.ts';
+import { isPaused } from './pause.ts';
 import { positionFault } from './position-check.ts';
 import { relayTransaction } from './relay-transaction.ts';
 import { writeFailures } from './row-failures.ts';
@@ -104,6 +105,10 @@ export class MysqlStore implements Store {
     // What its term still asks for is of no use, and may take long to be given up: the next term waits for that.
     leader.lost.addEventListener('abort', () => this.#dropSessions(), { once: true });
     return leader;
+  }
+
+  isPaused(): Promise<boolean | null> {
+    return this.#read((session) => isPaused(session, this.#settings));
   }
 
   saved(): Promise<SavedOffsets | null> {

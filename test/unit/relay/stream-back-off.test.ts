@@ -21,8 +21,8 @@ test('I3 a stream that is lost as soon as it is there is begun again less and le
   const clock: Clock = {
     nowMs: () => nowMs,
     after(delayMs, call) {
-      // Topics are asked for again so often: that goes on beside the streams, until the stop.
-      if (delayMs === 30_000) return () => undefined;
+      // Topics, and whether to pause, are asked for again so often: that goes on beside the streams, until the stop.
+      if (delayMs === 30_000 || delayMs === 60_000) return () => undefined;
       waits.push(delayMs);
       nowMs += delayMs;
       queueMicrotask(call);

@@ -16,7 +16,7 @@ export const from: Checkpoint = {
   lastCommitMicros: null,
 };
 
-/** A term over a made-up source whose streams bring no row: store and publisher are asked for nothing. */
+/** A term over a made-up source whose streams bring no row: store and publisher are asked for next to nothing. */
 export function termOf(source: Source, clock: Clock): Term {
   const config = configSchema.parse({
     name: 'term',
@@ -35,7 +35,7 @@ export function termOf(source: Source, clock: Clock): Term {
     settings: settingsOf(complete(config)),
     source,
     publisher: {} as Publisher,
-    store: {} as Store,
+    store: { isPaused: () => Promise.resolve(null) } as Partial<Store> as Store,
     clock,
     log: silent,
     duties: [],

@@ -36,6 +36,13 @@ export function beginFault(world: World, fault: PlannedFault): void {
     case 'stream':
       world.leader()?.source.cut();
       break;
+    case 'pause':
+      server.pauses++;
+      loop.in(fault.forMs, () => {
+        over();
+        server.pauses--;
+      });
+      break;
     case 'hold': {
       const row = server.rows.at(fault.row % Math.max(1, server.rows.length));
       if (row === undefined || server.isHeld(row)) break;

@@ -11,6 +11,8 @@ export class Life {
   readonly name: string;
   readonly loop: EventLoop;
   state: 'running' | 'frozen' | 'dead' = 'running';
+  /** As it says itself. */
+  isPaused = false;
   #late: (() => void)[] = [];
 
   constructor(name: string, loop: EventLoop) {

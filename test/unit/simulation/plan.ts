@@ -65,6 +65,8 @@ export type PlannedFault =
   /** The leader's process stands still; another has started meanwhile. */
   | { readonly kind: 'freeze'; readonly atMs: number; readonly forMs: number }
   | { readonly kind: 'stream'; readonly atMs: number }
+  /** No fault: people pause the relay, and let it go on. */
+  | { readonly kind: 'pause'; readonly atMs: number; readonly forMs: number }
   /** The application holds a row: the one with this number, in commit order. */
   | { readonly kind: 'hold'; readonly atMs: number; readonly forMs: number; readonly row: number }
   | {

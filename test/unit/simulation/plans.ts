@@ -71,6 +71,7 @@ const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('crash' as const), atMs, downMs: fc.nat(100) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('freeze' as const), atMs, forMs }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('stream' as const), atMs }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('pause' as const), atMs, forMs }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('hold' as const), atMs, forMs, row: fc.nat(11) }) },
   {
     weight: 4,

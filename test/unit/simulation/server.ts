@@ -24,9 +24,13 @@ export class Server {
   readonly #byId = new Map<bigint, TableRow>();
   epoch = 0;
   offsets: SavedOffsets | null = null;
+  /** Pauses that people have asked for. */
+  pauses = 0;
   readonly parked = new Map<string, ParkedEntry & { readonly dueAtMs: number | null }>();
   /** Told of each change that the relay has committed. */
   onCommitted: (what: string) => void = () => undefined;
+  /** Told of each change that a paused relay wants to make. */
+  onPausedWork: (what: string) => void = () => undefined;
   /** The offsets row is the first thing that every transaction of a relay takes. */
   #offsetsRow: Promise<void> = Promise.resolve();
   readonly #visibilityMs: () => number;
@@ -82,6 +86,7 @@ export class Server {
    */
   async transact<T>(life: Life, leader: Leader | null, call: Call, decide: () => OwnChange<T>): Promise<T> {
     if (leader?.lost.aborted === true) throw notLeading();
+    if (life.isPaused) this.onPausedWork(`${life.name} writes (${call})`);
     const before = this.#offsetsRow;
     const { promise: done, resolve: release } = Promise.withResolvers<undefined>();
     const { promise, resolve, reject } = Promise.withResolvers<T>();

@@ -54,6 +54,7 @@ export class SimulatedPublisher implements Publisher {
   send({ topic, partition, bytes }: SealedBatch): Promise<SendOutcome> {
     const { loop } = this.#life;
     // The relay may use its buffer again when it has given a batch up: what is on the wire stays as it is.
+    if (this.#life.isPaused) this.#watch.pausedWork(`${this.#life.name} sends to ${topic}/${partition}`);
     const sending = this.#watch.sent({ topic, partition, batch: decodeBatch(Buffer.from(bytes)) });
     return new Promise((resolve) => {
       const answer = (outcome: SendOutcome): void => this.#life.inside(() => resolve(outcome));

@@ -44,6 +44,10 @@ export class SimulatedStore extends SimulatedFlushStore {
     return this.#leadership.lead(this.life, signal, onStandby);
   }
 
+  isPaused(): Promise<boolean> {
+    return this.life.ask('other', () => this.server.pauses > 0);
+  }
+
   saved(): Promise<SavedOffsets | null> {
     return this.life.ask('other', () => this.server.offsets);
   }

@@ -19,6 +19,7 @@ export const MAX_ATTEMPTS = 4;
  * - I2 first deliveries of a topic and key are in commit order; among rows of the sweep, those that wait go by id
  * - I3 nothing is delivered twice unless something broke
  * - I4 nothing is delivered that was not committed
+ * - a relay that is paused sends and writes nothing
  * - I5 a saved checkpoint passes no row that is not settled and that no written scope covers
  */
 export class Watch {
@@ -44,6 +45,7 @@ export class Watch {
     this.#broker = broker;
     this.#trace = trace;
     server.onCommitted = (what) => this.#afterCommit(what);
+    server.onPausedWork = (what) => this.pausedWork(what);
     broker.onAppend = (sending) => this.#appended(sending);
   }
 
@@ -55,6 +57,10 @@ export class Watch {
   /** Something happened after which rows may be sent again. */
   faulted(): void {
     this.#mayRepeat = true;
+  }
+
+  pausedWork(what: string): void {
+    this.#break(`paused, and ${what}`);
   }
 
   deliveries(row: TableRow): number {

@@ -78,8 +78,13 @@ export class World {
   }
 
   #logOf(life: Life): Log {
-    const line = (event: string, fields: object = {}): void =>
+    const line = (event: string, fields: Readonly<Record<string, unknown>> = {}): void => {
       this.trace(() => `${life.name} says ${event} ${JSON.stringify(fields)}`);
+      if (event === 'relay-state') life.isPaused = fields['to'] === 'paused';
+      if (event === 'resumed') life.isPaused = false;
+      // What was on its way could not be settled in time: some of it is sent again.
+      if (event === 'term-ended' && fields['code'] === 'PAUSED') this.watch.faulted();
+    };
     const log: Log = { debug: line, info: line, warn: line, error: line, child: () => log };
     return log;
   }

@@ -1,0 +1,54 @@
+import { expect, test, vi } from 'vitest';
+import { A, atEach, C, commit, FLOWING_MS, runSchedule } from './run-schedule.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+/** The relay asks about once a second. */
+const ASKED_MS = 1_000;
+
+test('I3: paused with rows on their way, whenever it is: nothing is sent twice, nothing overtakes', async () => {
+  const outcomes = await atEach({ from: 0, to: 40, step: 4 }, (beforeMs) => ({
+    writes: [
+      commit(FLOWING_MS, [A]),
+      commit(ASKED_MS - 10, [A, C]),
+      ...Array.from({ length: 15 }, () => commit(3, [A])),
+    ],
+    faults: [{ kind: 'pause', atMs: ASKED_MS - beforeMs, forMs: 3_000 }],
+  }));
+  for (const { order, deliveries, says } of outcomes) {
+    expect(says('"to":"paused"')).toBe(true);
+    expect(deliveries).toEqual(deliveries.map(() => 1));
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+  }
+});
+
+test.each(['plain', 'undecodable'] as const)(
+  'I3: rows that the application holds are waited for (%s): the next term does not send them again',
+  async (kind) => {
+    const outcomes = await atEach({ from: 2, to: 20, step: 2 }, (afterMs) => ({
+      writes: [commit(FLOWING_MS, [A, A, C], { kind })],
+      faults: [
+        { kind: 'hold', atMs: FLOWING_MS + afterMs, forMs: 4_000, row: 1 },
+        { kind: 'pause', atMs: 500, forMs: 6_000 },
+      ],
+    }));
+    for (const { deliveries } of outcomes) expect(deliveries).toEqual([1, 1, 1]);
+    expect(outcomes.some(({ world }) => world.watch.swept.size > 0)).toBe(kind === 'undecodable');
+  },
+);
+
+test('S12: the leader dies while it is paused: the next one is paused too, then goes on where it was', async () => {
+  const { order, deliveries, lines } = await runSchedule({
+    writes: [commit(FLOWING_MS, [A]), commit(2_000, [A, C]), commit(500, [A])],
+    faults: [
+      { kind: 'pause', atMs: 500, forMs: 5_000 },
+      { kind: 'crash', atMs: 3_000, downMs: 0 },
+    ],
+  });
+  expect(order).toEqual([0, 1, 2, 3]);
+  expect(deliveries).toEqual([1, 1, 1, 1]);
+  expect(lines.filter((line) => line.includes('"to":"paused"')).map((line) => /relay \d/.exec(line)?.[0])).toEqual([
+    'relay 1',
+    'relay 2',
+  ]);
+});
