@@ -1,4 +1,3 @@
-import type { Fault } from '../model/fault.ts';
 import { grantOf } from './account.ts';
 import type { Canary } from './canary.ts';
 import { type Finding, findingsOf } from './finding.ts';
@@ -15,9 +14,15 @@ export function canaryFindings(canary: Canary, { account }: ServerFacts): Findin
     case 'missing':
       return [
         check.error({
-          fact: `a row written into cdc_relay_canary did not come by in the binlog within ${canary.withinMs / 1000} s${instead(canary.why)}`,
+          fact:
+            canary.why === null
+              ? `a row written into cdc_relay_canary did not come by in the binlog within ${canary.withinMs / 1000} s`
+              : `a row written into cdc_relay_canary did not come by in the binlog; what did, could not be read: ${canary.why.detail} (${canary.why.code})`,
           effect: 'the tail would see nothing, and say nothing: rows go by the sweep only',
-          fix: 'see binlog_do_db and binlog_ignore_db, and that host and port lead to one server each time (a proxy may split reads and writes)',
+          fix:
+            canary.why === null
+              ? 'see binlog_do_db and binlog_ignore_db, and that host and port lead to one server each time (a proxy may split reads and writes)'
+              : 'see binlog_format, which must be ROW',
           stopsTail: true,
         }),
       ];
@@ -33,8 +38,4 @@ export function canaryFindings(canary: Canary, { account }: ServerFacts): Findin
     case 'not made':
       return [check.unknown({ fact: `no canary: ${canary.what} failed: ${canary.why.detail} (${canary.why.code})` })];
   }
-}
-
-function instead(why: Fault | null): string {
-  return why === null ? '' : `; what did, could not be read: ${why.detail} (${why.code})`;
 }

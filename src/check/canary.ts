@@ -5,7 +5,9 @@ import { quoteTable } from '../model/identifier.ts';
 import type { Log } from '../model/log.ts';
 import type { Settings } from '../model/settings.ts';
 import type { Transaction, TransactionGroup } from '../model/source.ts';
+import { asked } from './asked.ts';
 import { CANARY_OUTBOX } from './canary-outbox.ts';
+import type { ServerFacts } from './server-facts.ts';
 import { readHead, readServerFacts } from '../store/server.ts';
 import type { Session } from '../store/session.ts';
 
@@ -17,6 +19,8 @@ const TABLE = 'cdc_relay_canary';
 const FIRST_SERVER_ID = 0x8000_0000;
 const MAX_TRANSACTION_BYTES = 1 << 20;
 const LEFT_OVER_HOURS = 24;
+/** What has come by in the row's place and cannot be read is taken for the row when that does not follow soon. */
+const IN_ITS_PLACE_MS = 1_000;
 
 export type Canary =
   /** By this machine's clock. */
@@ -29,11 +33,12 @@ export type Canary =
   | { readonly as: 'not made'; readonly what: string; readonly why: Fault };
 
 /**
- * Writes rows into a table of the relay's own and reads the log for them, over the very source that `run` uses. The
- * first row shows that rows come by, the second, written when the stream is known to run, how fast.
+ * Writes rows into a table of the relay's own, as an application would, and reads the log for them, over the very source
+ * that `run` uses. The first row shows that rows come by, the second, written when the stream is known to run, how fast.
  */
 export async function flyCanary(
   session: Session,
+  { variables }: Pick<ServerFacts, 'variables'>,
   settings: Settings,
   log: Log,
   withinMs = CANARY_WITHIN_MS,
@@ -50,6 +55,7 @@ export async function flyCanary(
   let rows: AsyncGenerator<Seen> | null = null;
   try {
     const from = await readHead(session, await readServerFacts(session));
+    await writeAsOthersDo(session, variables);
     what = `writing a row of ${TABLE}`;
     await write(tokens[0]);
     rows = canaryRows(settings, log, from, stop.signal);
@@ -120,13 +126,18 @@ async function seen(
   withinMs: number,
   stop: AbortController,
 ): Promise<Canary | null> {
-  const timer = setTimeout(() => stop.abort(), withinMs);
+  const abort = () => stop.abort();
+  let timer = setTimeout(abort, withinMs);
   let why: Fault | null = null;
   try {
     for (;;) {
       const next = await rows.next();
       if (next.done === true) return { as: 'missing', withinMs, why };
       const { key, undecodable } = next.value;
+      if (undecodable !== null && why === null) {
+        clearTimeout(timer);
+        timer = setTimeout(abort, IN_ITS_PLACE_MS);
+      }
       why = undecodable ?? why;
       if (key !== null && isToken(key, token)) return null;
     }
@@ -137,6 +148,21 @@ async function seen(
     clearTimeout(timer);
   }
 }
+
+/**
+ * The relay's sessions are READ COMMITTED and log short rows; one of an application has what the server gives it. At
+ * REPEATABLE READ, and there alone, MIXED writes the row as a statement.
+ */
+async function writeAsOthersDo(session: Session, variables: ServerFacts['variables']): Promise<void> {
+  const doing = 'making the session that of an application';
+  const isolation = variables.get('transaction_isolation') ?? variables.get('tx_isolation');
+  const level = ISOLATION_LEVELS.find((name) => name === isolation?.replaceAll('-', ' '));
+  if (level !== undefined) await session.change(doing, `SET SESSION TRANSACTION ISOLATION LEVEL ${level}`);
+  // Who may not set it has the server's already.
+  await asked(() => session.change(doing, 'SET SESSION binlog_row_image = @@GLOBAL.binlog_row_image'));
+}
+
+const ISOLATION_LEVELS = ['READ UNCOMMITTED', 'READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'];
 
 /** The log cuts trailing zero bytes of BINARY(16). */
 function isToken(key: Buffer, token: Buffer): boolean {

@@ -17,6 +17,7 @@ import { readHasPosition, readRows, type RowFacts } from './row-facts.ts';
 import { readServerFacts, type ServerFacts } from './server-facts.ts';
 import { serverRoleFindings } from './server-role.ts';
 import { versionFindings } from './server-version.ts';
+import { readSessionSettings, sessionSettingFindings } from './session-settings.ts';
 import { readTables, type TableFacts } from './table-facts.ts';
 
 export interface MysqlCheck {
@@ -56,7 +57,8 @@ export async function checkMysql(settings: Settings, log: Log): Promise<MysqlChe
     const rows = await lookAtRows(settings, tables, log);
     const hasPosition = await readHasPosition(session, settings);
     const isRead = settings.sweep.mode === 'tail' && server.variables.get('log_bin') !== 'OFF';
-    const canary = isRead ? await flyCanary(session, settings, log) : null;
+    const sessions = isRead ? await readSessionSettings(session, server) : null;
+    const canary = isRead ? await flyCanary(session, server, settings, log) : null;
     return {
       server,
       canary,
@@ -64,6 +66,7 @@ export async function checkMysql(settings: Settings, log: Log): Promise<MysqlChe
       findings: [
         ...findings,
         ...capacityFindings(server),
+        ...(isRead ? sessionSettingFindings(sessions, server, settings) : []),
         ...outboxRowFindings(rows, hasPosition, settings),
         ...(canary === null ? [] : canaryFindings(canary, server)),
       ],

@@ -5,6 +5,7 @@ import type { Log } from '../model/log.ts';
 import type { Settings } from '../model/settings.ts';
 import { checkMysql, type MysqlCheck } from './check-mysql.ts';
 import { AREAS, type Finding, sorted } from './finding.ts';
+import { httpFindings } from './http-address.ts';
 import { brokerFindings, noClusterFindings } from './kafka-brokers.ts';
 import { configuredTopics, topicFindings } from './kafka-topics.ts';
 import { noServerFindings } from './mysql-connection.ts';
@@ -47,7 +48,7 @@ export async function check(settings: Settings, log: Log): Promise<CheckReport> 
     findings.push(...noServerFindings(error.fault, settings.mysql));
   }
   const cluster = await checkKafka(settings, mysql?.topics ?? [], quiet);
-  findings.push(...cluster.findings);
+  findings.push(...cluster.findings, ...httpFindings(settings.http));
   const { host, port } = settings.mysql;
   const count = (severity: Finding['severity']) => findings.filter((finding) => finding.severity === severity).length;
   return {

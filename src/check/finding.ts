@@ -7,7 +7,7 @@
 export type Severity = 'error' | 'warning' | 'unknown' | 'good';
 
 /** What a finding is about, in the order of the report. */
-export const AREAS = ['mysql', 'binlog', 'rights', 'tables', 'rows', 'kafka', 'topics'] as const;
+export const AREAS = ['mysql', 'binlog', 'rights', 'tables', 'rows', 'kafka', 'topics', 'http'] as const;
 export type Area = (typeof AREAS)[number];
 
 export interface Finding {

@@ -86,6 +86,9 @@ function expiry(variables: Variables, isMysql: boolean): Finding[] {
     Number(variables.get('binlog_expire_logs_seconds') ?? 0) ||
     Math.round(Number(variables.get('expire_logs_days') ?? 0) * DAY_SECONDS);
   if (seconds === 0) return [check.good('binlogs do not expire by age')];
+  if (variables.get('binlog_expire_logs_auto_purge') === 'OFF') {
+    return [check.good('binlogs are not purged by the server (binlog_expire_logs_auto_purge is OFF)')];
+  }
   if (seconds >= DAY_SECONDS) return [check.good(`binlogs are kept for ${periodText(seconds)}`)];
   return [
     check.warning({

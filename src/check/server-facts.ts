@@ -43,9 +43,16 @@ export interface LongTransaction {
 
 const VARIABLES = [
   ...['log_bin', 'binlog_format', 'binlog_row_image', 'binlog_row_metadata', 'binlog_order_commits'],
-  ...['binlog_expire_logs_seconds', 'expire_logs_days', 'sync_binlog', 'innodb_flush_log_at_trx_commit'],
+  ...[
+    'binlog_expire_logs_seconds',
+    'binlog_expire_logs_auto_purge',
+    'expire_logs_days',
+    'sync_binlog',
+    'innodb_flush_log_at_trx_commit',
+  ],
   ...['gtid_mode', 'server_id', 'log_replica_updates', 'log_slave_updates', 'read_only', 'super_read_only'],
   ...['wait_timeout', 'net_write_timeout', 'max_connections', 'max_user_connections'],
+  ...['transaction_isolation', 'tx_isolation'],
   ...['wsrep_on', 'group_replication_group_name', 'group_replication_single_primary_mode'],
 ];
 

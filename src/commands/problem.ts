@@ -59,7 +59,8 @@ export function problemOf(
 
 const FIXES: Partial<Record<FaultCode, string>> = {
   MYSQL_UNREACHABLE: 'see that MySQL runs there and can be reached from here; mysql.host, mysql.port',
-  MYSQL_ACCESS_DENIED: 'see mysql.user, mysql.password and mysql.tls, and what the user may do: SHOW GRANTS',
+  MYSQL_ACCESS_DENIED:
+    'see mysql.user, mysql.password and mysql.tls; cdc-relay check names each right that is missing, with its GRANT',
   MYSQL_SCHEMA: 'cdc-relay migrate creates what is missing; see outboxes[].table and its columns',
   BINLOG_NOT_PERMITTED: "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO the relay's user",
   KAFKA_UNREACHABLE: 'see that Kafka runs there and can be reached from here; kafka.brokers, kafka.tls',

@@ -85,8 +85,8 @@ export class CheckBed implements AsyncDisposable {
     return { user, password };
   }
 
-  async connect(): Promise<Connection> {
-    return createConnection({ ...placeOf(this.#options.mysql), database: this.database });
+  async connect(as: { readonly user?: string; readonly password?: string } = {}): Promise<Connection> {
+    return createConnection({ ...placeOf(this.#options.mysql), ...as });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -106,7 +106,7 @@ function placeOf({ host, port, user, password }: MysqlPlace): MysqlPlace {
 }
 
 /** `severity check: fact`, what is good left out. */
-export function told({ findings }: CheckReport, checks?: readonly string[]): string[] {
+export function told({ findings }: Pick<CheckReport, 'findings'>, checks?: readonly string[]): string[] {
   return findings
     .filter(({ severity, check: name }) => severity !== 'good' && checks?.includes(name) !== false)
     .map(({ severity, check: name, fact }) => `${severity} ${name}: ${fact}`);

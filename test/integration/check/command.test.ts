@@ -2,16 +2,18 @@ import { expect, inject, test } from 'vitest';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { checkServer } from '../../../src/check/check-mysql.ts';
 import { checkSchema } from '../../../src/check/check.ts';
+import { Session } from '../../../src/store/session.ts';
 import { type Finished, runProgram } from '../../e2e/built-cli.ts';
 import { RelayBed } from '../../stack/relay-bed.ts';
 import { startMysql } from '../../stack/stack.ts';
-import { CheckBed } from './check-bed.ts';
+import { CheckBed, SILENT, told } from './check-bed.ts';
 
 /** From its sources: what is tested here is not the build. */
 const CLI = fileURLToPath(new URL('../../../src/cli.ts', import.meta.url));
 
-test('exit codes, text and JSON', async () => {
+test('J1 J2 exit codes, text and JSON; a MySQL by its version', async () => {
   await using bed = await CheckBed.open({ mysql: inject('mysql'), brokers: inject('brokers') });
   const cwd = mkdtempSync(`${tmpdir()}/cdc-relay-check-`);
   const { host, port, user, password } = inject('mysql');
@@ -28,6 +30,7 @@ test('exit codes, text and JSON', async () => {
   };
   try {
     const good = await cli([]);
+    expect(good.stdout).toMatch(/\ncheck-test on \S+ \((?:8|9)\.\d+\.\S+\) as root@/);
     expect(good.stdout).toMatch(/^cdc-relay check: 0 errors, .*\(--all shows the good ones\)\n/);
     expect(good.stdout).toMatch(/\ncanary OK: a row written at \d\d:\d\d:\d\d\.\d{3} came by after [\d.]+ ms\n$/);
     expect([good.code, good.stderr]).toEqual([0, '']);
@@ -42,20 +45,55 @@ test('exit codes, text and JSON', async () => {
 
     const away = await cli([], { CDC_RELAY_KAFKA_BROKERS: '127.0.0.1:1' });
     expect([away.code, away.stdout]).toEqual([
-      2,
+      1,
       expect.stringContaining('\nERROR  Kafka cannot be used at 127.0.0.1:1'),
     ]);
     const secret = 'S3cret/p%ss';
     const refused = await cli(['--json', '--log-level', 'debug'], {
       CDC_RELAY_MYSQL_URL: `mysql://nobody:${encodeURIComponent(secret)}@${host}:${port}/${bed.database}`,
     });
-    expect(refused.code).toBe(2);
+    expect(refused.code).toBe(1);
+    expect((await cli([], { CDC_RELAY_MYSQL_URL: 'nonsense' })).code).toBe(2);
     expect(checkSchema.parse(JSON.parse(refused.stdout)).server).toBeNull();
     for (const form of [secret, encodeURIComponent(secret)]) {
       expect(refused.stdout + refused.stderr).not.toContain(form);
     }
   } finally {
     rmSync(cwd, { recursive: true });
+  }
+}, 60_000);
+
+test('I6 run refuses where rights are missing, and says which: an empty table is something else', async () => {
+  await using bed = await CheckBed.open({ mysql: inject('mysql'), brokers: inject('brokers') });
+  const run = async (...grants: readonly string[]) => {
+    const { user, password } = await bed.user('REPLICATION SLAVE, REPLICATION CLIENT ON *.*', ...grants);
+    const { host, port } = inject('mysql');
+    const environment = {
+      CDC_RELAY_NAME: 'check-test',
+      CDC_RELAY_START: 'head',
+      CDC_RELAY_MYSQL_URL: `mysql://${user}:${password}@${host}:${port}/${bed.database}`,
+      CDC_RELAY_KAFKA_BROKERS: inject('brokers').join(','),
+      CDC_RELAY_OUTBOXES: JSON.stringify([{ table: 'outbox' }]),
+      CDC_RELAY_HTTP_PORT: '0',
+    };
+    const { code, stderr } = await runProgram(process.execPath, [CLI, 'run'], { cwd: tmpdir(), environment });
+    return {
+      code,
+      text: stderr
+        .split('\n')
+        .filter((line) => !line.startsWith('{'))
+        .join('\n'),
+    };
+  };
+  const own = ['offsets', 'parked', 'jobs'].map((name) => `ALL ON ${bed.database}.cdc_relay_${name}`);
+  const cases = [
+    { said: await run(), where: 'taking the next epoch' },
+    { said: await run(...own), where: `looking at \`${bed.database}\`.\`outbox\`` },
+  ];
+  for (const { said, where } of cases) {
+    expect(said.code).toBe(4);
+    expect(said.text).toContain(`error: ${where}: ER_TABLEACCESS_DENIED_ERROR (MYSQL_ACCESS_DENIED)`);
+    expect(said.text).toMatch(/fix {6}.*cdc-relay check/);
   }
 }, 60_000);
 
@@ -72,4 +110,11 @@ test('J2 run says at its start what makes the tail impossible, once, and goes on
   await bed.retired();
   expect((await relay.kill('SIGTERM')).code).toBe(0);
   expect(relay.lines().filter(({ event }) => event === 'check-finding')).toHaveLength(1);
+  // A replica that logs what it replicates is none that stops the tail.
+  await using checked = await CheckBed.open({ mysql, brokers: inject('brokers') });
+  await checked.sql("CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'db0', SOURCE_PORT = 3306");
+  const session = await Session.open(checked.settings().mysql, SILENT);
+  const { findings } = await checkServer(session, checked.settings());
+  session.destroy();
+  expect(told({ findings }, ['replica'])).toEqual(['warning replica: the server is a replica of db0:3306']);
 });

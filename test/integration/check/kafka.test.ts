@@ -2,6 +2,7 @@ import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatter
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { lookAtCluster } from '../../../src/kafka/cluster-look.ts';
 import { KAFKA_USER, type KafkaCluster } from '../../stack/handles.ts';
+import { makeAuthority } from '../../stack/certificates.ts';
 import { kafkaClient } from '../../stack/kafka-client.ts';
 import { createTopics } from '../../stack/patient-admin.ts';
 import { startKafka } from '../../stack/stack.ts';
@@ -88,12 +89,20 @@ test('Kafka that is not there: the rest is checked all the same', async () => {
 describe('a cluster with logins and rights', () => {
   let cluster: KafkaCluster;
   let bed: CheckBed;
+  let ca: string;
   const sasl = (over: object = {}) => ({ mechanism: 'plain', ...KAFKA_USER, ...over });
 
   beforeAll(async () => {
+    const authority = await makeAuthority();
+    ca = authority.ca;
     cluster = await startKafka({
+      certificate: await authority.issue(),
       // What the second listener says of itself leads nowhere.
-      listeners: { saslplain: { sasl: 'plain' }, lost: { sasl: 'plain', through: ['127.0.0.1:1'] } },
+      listeners: {
+        secure: { tls: 'server' },
+        saslplain: { sasl: 'plain' },
+        lost: { sasl: 'plain', through: ['127.0.0.1:1'] },
+      },
       properties: {
         'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
         'super.users': 'User:ANONYMOUS',
@@ -156,6 +165,21 @@ describe('a cluster with logins and rights', () => {
     const report = await bed.check({ kafka: { brokers: cluster.listener('lost'), sasl: sasl() } });
     expect(told(report, ['kafka-brokers'])).toEqual([
       expect.stringMatching(/^error kafka-brokers: broker 127\.0\.0\.1:1 cannot be used: .* \(KAFKA_UNREACHABLE\)$/),
+    ]);
+  });
+
+  test('TLS: a certificate that is known, one that is not, one that nobody checks', async () => {
+    const other = await makeAuthority();
+    const said = async (tls: object) => {
+      const report = await bed.check({ kafka: { brokers: cluster.listener('secure'), tls } });
+      return told(report, ['kafka-connection', 'kafka-brokers']);
+    };
+    expect(await said({ ca })).toEqual([]);
+    expect(await said({ ca: other.ca })).toEqual([
+      expect.stringMatching(/^error kafka-connection: Kafka cannot be used at .* \(KAFKA_TLS\)$/),
+    ]);
+    expect(await said({ verify: false })).toEqual([
+      'warning kafka-connection: certificates of brokers are not checked (kafka.tls.verify is false)',
     ]);
   });
 

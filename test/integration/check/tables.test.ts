@@ -123,6 +123,7 @@ test('S32 a transaction that is open for long is found by its thread', async () 
   const session = await Session.open(bed.settings().mysql, SILENT);
   const application = await bed.connect();
   try {
+    await application.query(`USE ${bed.database}`);
     await application.query('BEGIN');
     await application.query("INSERT INTO outbox (topic, aggregate_id) VALUES ('a', '1')");
     const isOurs = async () =>

@@ -2,9 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { capacityFindings } from '../../../src/check/capacity.ts';
 import { logFilterFindings } from '../../../src/check/log-filters.ts';
 import { logSettingFindings, periodText } from '../../../src/check/log-settings.ts';
+import { httpFindings } from '../../../src/check/http-address.ts';
 import { connectionFindings } from '../../../src/check/mysql-connection.ts';
 import { serverRoleFindings } from '../../../src/check/server-role.ts';
 import { parseVersion, versionFindings } from '../../../src/check/server-version.ts';
+import { type SessionSetting, sessionSettingFindings } from '../../../src/check/session-settings.ts';
 import { DENIED, goodServer, settings, told } from './facts.ts';
 
 test.each([
@@ -66,6 +68,8 @@ describe('J2 settings of the log', () => {
 
   test('logs that never expire, and those of MariaDB that expire by days', () => {
     expect(told(logSettingFindings(goodServer({}, { binlog_expire_logs_seconds: '0' })))).toEqual([]);
+    const kept = { binlog_expire_logs_seconds: '3600', binlog_expire_logs_auto_purge: 'OFF' };
+    expect(told(logSettingFindings(goodServer({}, kept)))).toEqual([]);
     const days = { binlog_expire_logs_seconds: '0', expire_logs_days: '0.5' };
     const mariadb = goodServer({ version: parseVersion('10.11.14-MariaDB') }, days);
     expect(told(logSettingFindings(mariadb))).toEqual([
@@ -91,6 +95,40 @@ describe('J2 settings of the log', () => {
       '1 d 3 h',
       '7 d',
     ]);
+  });
+});
+
+describe('J2 what sessions have for themselves', () => {
+  const session = (thread: number, value: string, name = 'binlog_format'): SessionSetting => {
+    return { name, value, client: 'app@10.0.0.7', thread };
+  };
+  const of = (value: readonly SessionSetting[], over: object = {}) =>
+    sessionSettingFindings({ known: true, value }, goodServer(), settings(over));
+
+  test('by client and value, with the threads; worse where nothing else would send the rows', () => {
+    const sessions = [
+      ...[1, 2, 3, 4, 5, 6].map((thread) => session(thread, 'MIXED')),
+      session(7, 'OFF', 'sql_log_bin'),
+    ];
+    const found = of([...sessions, session(8, 'MINIMAL', 'binlog_row_image'), session(9, 'ROW')]);
+    expect(told(found)).toEqual([
+      'warning session-settings: 6 sessions of app@10.0.0.7 have binlog_format = MIXED (thread 1, 2, 3, 4, 5, …)',
+      'warning session-settings: a session of app@10.0.0.7 has sql_log_bin = OFF (thread 7)',
+      'warning session-settings: a session of app@10.0.0.7 has binlog_row_image = MINIMAL (thread 8)',
+    ]);
+    expect(found[1].fix).toBe('reconnect them, or see who sets it: KILL 7;');
+    const kept = of([session(1, 'MIXED')], { outboxes: [{ table: 'app.outbox', retire: 'keep' }] });
+    expect(kept.map(({ severity }) => severity)).toEqual(['error']);
+    expect(told(of([]))).toEqual([]);
+  });
+
+  test('who may not look, and a server that does not tell', () => {
+    const [denied] = sessionSettingFindings(DENIED, goodServer(), settings());
+    expect(denied).toMatchObject({
+      severity: 'unknown',
+      fix: "GRANT SELECT ON performance_schema.variables_by_thread TO 'relay'@'%';\nGRANT SELECT ON performance_schema.threads TO 'relay'@'%';",
+    });
+    expect(told(sessionSettingFindings(null, goodServer(), settings()))).toHaveLength(1);
   });
 });
 
@@ -212,4 +250,15 @@ test('connections without TLS are only fine on this machine', () => {
   expect(told(connectionFindings({ ...mysql, tls: { verify: false } }))).toEqual([
     'warning mysql-connection: the certificate of MySQL is not checked (mysql.tls.verify is false)',
   ]);
+});
+
+test('HTTP for everybody is warned of', () => {
+  const { http } = settings();
+  const of = (over: Partial<typeof http>) => told(httpFindings({ ...http, ...over }));
+  expect(of({})).toEqual([]);
+  expect(of({ host: '0.0.0.0', port: 9465 })).toEqual([
+    'warning http-host: HTTP is served on 0.0.0.0:9465 to everybody who can reach it: http.token is not set',
+  ]);
+  expect(of({ host: '0.0.0.0', token: 'secret' })).toEqual([]);
+  expect(of({ host: '0.0.0.0', port: 0 })).toEqual([]);
 });
