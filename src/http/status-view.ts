@@ -79,7 +79,7 @@ export const relayStatusSchema = z.object({
             /** Claimed by the sweep. */
             processingRows: z.number(),
             failedRows: z.number(),
-            /** Age of the failed row that was made last, and the code of its failure; null: none failed, or not known. */
+            /** Since the failed row that became due last did so, and the code of its failure; null: none, or not known. */
             newestFailedMs: ms.nullable(),
             newestFailedCode: z.string().nullable(),
           })
@@ -136,6 +136,7 @@ export function statusView({ relay, outboxes, observer, history, clock }: Status
   const { term, lastError } = stats;
   const sight = observer.look();
   const { database, verdict, limits } = sight;
+  const leader = database?.leader ?? null;
   return {
     version: 1,
     relay,
@@ -148,22 +149,15 @@ export function statusView({ relay, outboxes, observer, history, clock }: Status
     stuck: verdict.stuck.map((part) => ({ ...part, stuckMs: Math.round(part.stuckMs) })),
     lagMs: verdict.lagMs === null ? null : Math.round(verdict.lagMs),
     epoch: stats.epoch,
-    leader: null,
-    standbys: null,
-    paused: null,
-    purge: null,
+    leader: leader === null ? null : { ...leader, isThis: leader.epoch === stats.epoch },
+    standbys: database?.standbys ?? null,
+    paused: database?.paused ?? null,
+    purge: database?.purge ?? null,
     rate: history.rate(),
-    jobs: [],
+    jobs: [...(database?.jobs ?? [])],
     fault: stats.fault,
     lastError: lastError === null ? null : { code: lastError.code, agoMs: Math.round(clock.nowMs() - lastError.atMs) },
-    outboxes:
-      database?.outboxes.map((waiting, index) => ({
-        table: outboxes[index],
-        waiting:
-          waiting === null
-            ? null
-            : { ...waiting, nextDelayedInMs: null, processingRows: 0, newestFailedMs: null, newestFailedCode: null },
-      })) ?? null,
+    outboxes: database?.outboxes.map((waiting, index) => ({ table: outboxes[index], waiting })) ?? null,
     limits: limits.map(({ outbox, overRows, overAge }) => ({ outbox, overRows, overAge })),
     head: database?.head ?? null,
     term:

@@ -1,13 +1,15 @@
 import { type Clock, pause } from '../model/clock.ts';
 import { type FaultCode, RelayError } from '../model/fault.ts';
 import { comparePositions, type Position } from '../model/position.ts';
-import type { OutboxProgress, ProgressReader } from '../model/progress.ts';
+import type { OutboxProgress, Progress, ProgressReader, Surroundings } from '../model/progress.ts';
 import type { RelayStats } from '../model/stats.ts';
 
 const INTERVAL_MS = 1_000;
 /** Looking at the tables takes at most this share of the time, whatever it costs. */
 const REST_PER_LOOK = 100;
 const LONGEST_REST_MS = 60_000;
+/** What is around the relay changes slowly, and is asked for by several statements. */
+const SURROUNDINGS_REST_MS = 5_000;
 /** Heads of the log that have not been routed: of more than this every second one is forgotten. */
 const MOST_HEADS = 512;
 
@@ -17,6 +19,25 @@ export interface DatabaseWatchOptions {
   readonly clock: Clock;
   /** After each look. */
   readonly onLook: () => void;
+}
+
+/** When something that costs is looked at again. */
+class Turn {
+  readonly #restMs: number;
+  #nextMs = -Infinity;
+
+  /** `restMs`: at least. */
+  constructor(restMs: number) {
+    this.#restMs = restMs;
+  }
+
+  isDue(nowMs: number): boolean {
+    return nowMs >= this.#nextMs;
+  }
+
+  rest(nowMs: number, tookMs: number): void {
+    this.#nextMs = nowMs + Math.min(LONGEST_REST_MS, Math.max(this.#restMs, tookMs * REST_PER_LOOK));
+  }
 }
 
 /**
@@ -30,11 +51,16 @@ export class DatabaseWatch {
   #headsEpoch: number | null = null;
   /** Of the term at the last look. */
   #epoch: number | null = null;
-  #nextOutboxesMs = -Infinity;
+  readonly #outboxesTurn = new Turn(0);
+  readonly #surroundingsTurn = new Turn(SURROUNDINGS_REST_MS);
   /** As it was at the last look that succeeded. */
-  latest: { readonly head: Position | null; readonly atMs: number } | null = null;
+  latest: (Pick<Progress, 'head' | 'leader' | 'paused' | 'purge'> & { readonly atMs: number }) | null = null;
   /** By outbox, as it was when the tables were last looked at; null where rows have no state. */
   outboxes: { readonly waiting: readonly (OutboxProgress | null)[]; readonly atMs: number } | null = null;
+  /** As it was when that was last looked at. */
+  surroundings: Surroundings | null = null;
+  /** At the last look but one, too: between two waits for the lock a relay is not seen. */
+  #standbys: number | null = null;
   /** Why the last look did not succeed. */
   fault: FaultCode | null = null;
 
@@ -42,15 +68,22 @@ export class DatabaseWatch {
     this.#options = options;
   }
 
-  /** Until `signal` is aborted. */
+  /** Until `signal` is aborted. What a look is long in answering holds up the next one, and not `onLook`. */
   async run(signal: AbortSignal): Promise<void> {
     const { reader, clock, onLook } = this.#options;
-    while (!signal.aborted) {
+    let looking: Promise<void> | null = null;
+    const look = async (): Promise<void> => {
       await this.look();
+      looking = null;
       onLook();
+    };
+    while (!signal.aborted) {
+      if (looking === null) looking = look();
+      else onLook();
       await pause(clock, INTERVAL_MS, signal);
     }
     reader.close();
+    await looking;
   }
 
   /** For how long nothing is known; null: nothing ever was. */
@@ -72,14 +105,25 @@ export class DatabaseWatch {
     const beganMs = clock.nowMs();
     const beganDate = Date.now();
     try {
-      const { serverMs, head, outboxes, outboxesTookMs } = await reader.read(beganMs >= this.#nextOutboxesMs);
+      const { serverMs, head, leader, paused, purge, outboxes, surroundings, ...took } = await reader.read({
+        outboxes: this.#outboxesTurn.isDue(beganMs),
+        surroundings: this.#surroundingsTurn.isDue(beganMs),
+      });
       const nowMs = clock.nowMs();
-      this.latest = { head, atMs: nowMs };
+      this.latest = { head, leader, paused, purge, atMs: nowMs };
       this.fault = null;
-      stats.serverAheadMs = serverMs - (beganDate + (nowMs - beganMs - outboxesTookMs) / 2);
+      stats.serverAheadMs =
+        serverMs - (beganDate + (nowMs - beganMs - took.outboxesTookMs - took.surroundingsTookMs) / 2);
       if (outboxes !== null) {
         this.outboxes = { waiting: outboxes, atMs: beganMs };
-        this.#nextOutboxesMs = nowMs + Math.min(LONGEST_REST_MS, outboxesTookMs * REST_PER_LOOK);
+        this.#outboxesTurn.rest(nowMs, took.outboxesTookMs);
+      }
+      if (surroundings !== null) {
+        const { standbys } = surroundings;
+        const most = standbys === null ? null : Math.max(standbys, this.#standbys ?? 0);
+        this.surroundings = { ...surroundings, standbys: most };
+        this.#standbys = standbys;
+        this.#surroundingsTurn.rest(nowMs, took.surroundingsTookMs);
       }
       if (head !== null) this.#heads.push({ position: head, seenMs: beganMs });
       this.#forgetRouted();

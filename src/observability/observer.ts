@@ -1,8 +1,9 @@
 import type { Clock } from '../model/clock.ts';
 import type { Log } from '../model/log.ts';
 import { comparePositions, type Position } from '../model/position.ts';
-import type { OutboxProgress, PendingLimitState } from '../model/progress.ts';
+import type { OutboxProgress, PendingLimitState, Progress, Surroundings } from '../model/progress.ts';
 import type { ParkedSight, RelayStats } from '../model/stats.ts';
+import { CheckpointAge } from './checkpoint-age.ts';
 import type { DatabaseWatch } from './database-watch.ts';
 import { type StateWord, type StuckPart, UNKNOWN_MS, type Verdict, verdictOf, type Vitals } from './verdict.ts';
 
@@ -20,6 +21,10 @@ export interface ObserverOptions {
 export type NotReady =
   `STUCK: ${string}` | 'UNKNOWN' | 'STOPPED' | 'STARTING' | 'PAUSED' | 'LAG' | 'PENDING_ROWS' | 'PENDING_AGE';
 
+export interface DatabaseSight extends Pick<Progress, 'head' | 'leader' | 'paused' | 'purge'>, Surroundings {
+  readonly outboxes: readonly (OutboxProgress | null)[];
+}
+
 /** The relay at one moment. */
 export interface Sight {
   readonly verdict: Verdict;
@@ -27,7 +32,9 @@ export interface Sight {
   /** Empty: it is ready. */
   readonly notReady: readonly NotReady[];
   /** What the database says; null: nothing is known, or not any more. */
-  readonly database: { readonly head: Position | null; readonly outboxes: readonly (OutboxProgress | null)[] } | null;
+  readonly database: DatabaseSight | null;
+  /** Since the checkpoint was saved, or seen to have nothing of ours behind it; null: no binlog is read here. */
+  readonly checkpointAgeMs: number | null;
   readonly limits: readonly PendingLimitState[];
 }
 
@@ -37,6 +44,7 @@ export class Observer {
   #word: StateWord = 'UNKNOWN';
   #wordSinceMs: number;
   #stuckLanesSinceMs: number | null = null;
+  readonly #checkpointAge = new CheckpointAge();
   /** Where the tail was when it was last seen to move. */
   #routed: { readonly position: Position; readonly atMs: number } | null = null;
 
@@ -51,7 +59,7 @@ export class Observer {
 
   /** To be called about every second: what lasts is measured from call to call. */
   look(): Sight {
-    const { clock, log, watch, limits } = this.#options;
+    const { clock, log, limits } = this.#options;
     const nowMs = clock.nowMs();
     const verdict = verdictOf(this.#vitals(nowMs));
     if (verdict.word !== this.#word) {
@@ -60,17 +68,23 @@ export class Observer {
       this.#word = verdict.word;
       this.#wordSinceMs = nowMs;
     }
-    const silentMs = watch.silentMs(nowMs);
     return {
       verdict,
       wordForMs: nowMs - this.#wordSinceMs,
       notReady: this.#notReady(verdict),
-      database:
-        silentMs === null || silentMs >= UNKNOWN_MS
-          ? null
-          : { head: watch.latest!.head, outboxes: watch.outboxes!.waiting },
+      database: this.#database(nowMs),
+      checkpointAgeMs: this.#checkpointAge.ageMs(nowMs),
       limits: this.stats.epoch === null ? [] : limits(),
     };
+  }
+
+  #database(nowMs: number): DatabaseSight | null {
+    const { latest, outboxes, surroundings } = this.#options.watch;
+    const silentMs = this.#options.watch.silentMs(nowMs);
+    if (silentMs === null || silentMs >= UNKNOWN_MS) return null;
+    // The first look that succeeds sees all of it.
+    const { head, leader, paused, purge } = latest!;
+    return { head, leader, paused, purge, ...surroundings!, outboxes: outboxes!.waiting };
   }
 
   #notReady(verdict: Verdict): NotReady[] {
@@ -100,6 +114,7 @@ export class Observer {
     if (term === null || term.parked['topic-partition'] === 0) this.#stuckLanesSinceMs = null;
     else this.#stuckLanesSinceMs ??= nowMs;
     this.#noteRouted(term?.routed ?? null, nowMs);
+    this.#checkpointAge.note(term, behindSinceMs !== null, nowMs);
     const stuckLane = this.#stuckLanesSinceMs === null ? undefined : term?.scopes().find(isTopicPartition);
     const oldestPendingMs = Math.max(0, ...(watch.outboxes?.waiting ?? []).map((each) => each?.oldestPendingMs ?? 0));
     const isNews = watch.outboxes !== null && watch.outboxes.atMs > (stats.lastAckedMs ?? -Infinity);

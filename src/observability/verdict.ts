@@ -49,8 +49,10 @@ export interface Vitals {
   readonly stuckLane: { readonly lane: string; readonly stuckMs: number } | null;
 }
 
+export const STUCK_PARTS = ['start', 'tail', 'lane', 'kafka', 'flush', 'sweep'] as const;
+
 export interface StuckPart {
-  readonly part: 'start' | 'tail' | 'lane' | 'kafka' | 'flush' | 'sweep';
+  readonly part: (typeof STUCK_PARTS)[number];
   /** What more there is to say: a code, a lane. */
   readonly detail: string | null;
   readonly stuckMs: number;

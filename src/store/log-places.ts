@@ -1,5 +1,6 @@
 import { fault, type Fault, RelayError } from '../model/fault.ts';
 import type { Position } from '../model/position.ts';
+import { readBinlogFiles } from './binlog-files.ts';
 import { readServerFacts } from './server.ts';
 import type { Row, Session } from './session.ts';
 
@@ -16,17 +17,17 @@ const GTID = /^gtid(_tagged)?(_log)?$/i;
 
 /** Throws a `RelayError` (BINLOG_POSITION_UNUSABLE) that says why nobody can begin there. */
 export async function checkPlace(session: Session, { file, offset }: Position): Promise<void> {
-  const logs = await binaryLogs(session);
-  const found = logs.find((log) => log.file === file);
+  const logs = await readBinlogFiles(session);
+  const found = logs.find(({ name }) => name === file);
   if (found === undefined) {
     throw unusable(
-      `the server has no binlog file ${file}; it has ${logs.at(0)?.file ?? 'none'} to ${logs.at(-1)?.file ?? 'none'}`,
+      `the server has no binlog file ${file}; it has ${logs.at(0)?.name ?? 'none'} to ${logs.at(-1)?.name ?? 'none'}`,
     );
   }
-  if (offset < FIRST_OFFSET || offset > Math.min(found.bytes, MAX_OFFSET)) {
-    throw unusable(`${file} has ${found.bytes} bytes: ${offset} is no place in it where a reader can begin`);
+  if (offset < FIRST_OFFSET || offset > Math.min(found.end, MAX_OFFSET)) {
+    throw unusable(`${file} ends at ${found.end}: ${offset} is no place in it where a reader can begin`);
   }
-  if (offset === found.bytes) return;
+  if (offset === found.end) return;
   const next = await eventsFrom(session, file, offset, 1).catch((error: unknown) => {
     if (!(error instanceof RelayError) || error.fault.disposition === 'retry') throw error;
     throw unusable(`no event begins at ${file}:${offset}`);
@@ -53,8 +54,8 @@ export async function placeOfGtids(session: Session, gtidSet: string): Promise<P
   }
   const isKnown = await isSubset(session, gtidSet, null);
   if (!isKnown) throw unusable('the set names transactions that this server does not have (gtid_executed)');
-  const logs = (await binaryLogs(session)).reverse();
-  for (const { file } of logs) {
+  const files = (await readBinlogFiles(session)).reverse();
+  for (const { name: file } of files) {
     const previous = (await eventsFrom(session, file, FIRST_OFFSET, 3)).find(({ type }) =>
       /^previous_gtids$/i.test(type),
     );
@@ -127,11 +128,6 @@ async function eventsFrom(session: Session, file: string, offset: number, limit:
     end: Number(row['End_log_pos']),
     info: textOf(row, 'Info'),
   }));
-}
-
-async function binaryLogs(session: Session): Promise<{ readonly file: string; readonly bytes: number }[]> {
-  const rows = await session.rows('listing the binlogs', 'SHOW BINARY LOGS');
-  return rows.map((row) => ({ file: textOf(row, 'Log_name'), bytes: Number(row['File_size']) }));
 }
 
 function textOf(row: Row, name: string): string {

@@ -1,21 +1,14 @@
-import { type Fault, fault, RelayError } from '../model/fault.ts';
+import { type Fault, fault } from '../model/fault.ts';
 import { type Checkpoint, fileNumber, formatPosition, MAX_START_OFFSET, type Position } from '../model/position.ts';
 import type { ServerFacts } from '../model/store.ts';
+import { type BinlogFile, readBinlogFiles } from './binlog-files.ts';
 import { readLogEnd } from './server.ts';
 import type { Session } from './session.ts';
-
-/** Leads an encrypted file and counts in its size, but not in positions. */
-const ENCRYPTION_HEADER_BYTES = 512;
+import { whereAllowed } from './where-allowed.ts';
 
 /** What has been logged may be read before it counts as executed (a semi-synchronous replica is waited for). */
 const EXECUTED_WITHIN_S = 5;
 const ANSWER_WITHIN_MS = 10_000;
-
-interface LogFile {
-  readonly name: string;
-  /** Where it ends. */
-  readonly end: number;
-}
 
 /**
  * Why this server cannot go on behind the checkpoint, as far as it can be told without reading its log; null: nothing
@@ -26,17 +19,16 @@ export async function positionFault(
   facts: ServerFacts,
   checkpoint: Checkpoint,
 ): Promise<Fault | null> {
-  try {
-    // Without a log the source has more to say.
-    if ((await readLogEnd(session, facts)) === null) return null;
-    const why =
-      fileFault(checkpoint.position, await logFiles(session)) ??
-      (facts.gtidMode && facts.flavour === 'mysql' ? await gtidFault(session, checkpoint.gtidSet) : null);
-    return why === null ? null : unusable(checkpoint.position, why);
-  } catch (error) {
-    if (error instanceof RelayError && error.fault.code === 'MYSQL_ACCESS_DENIED') return null;
-    throw error;
-  }
+  const why = await whereAllowed(whyUnusable(session, facts, checkpoint));
+  return why === null ? null : unusable(checkpoint.position, why);
+}
+
+async function whyUnusable(session: Session, facts: ServerFacts, checkpoint: Checkpoint): Promise<string | null> {
+  // Without a log the source has more to say.
+  if ((await readLogEnd(session, facts)) === null) return null;
+  const why = fileFault(checkpoint.position, await readBinlogFiles(session));
+  if (why !== null || !facts.gtidMode || facts.flavour === 'mariadb') return why;
+  return gtidFault(session, checkpoint.gtidSet);
 }
 
 function unusable(position: Position, why: string): Fault {
@@ -44,15 +36,7 @@ function unusable(position: Position, why: string): Fault {
   return fault('BINLOG_POSITION_UNUSABLE', 'halt', `cannot go on behind the checkpoint${at}: ${why}`).fault;
 }
 
-async function logFiles(session: Session): Promise<LogFile[]> {
-  const rows = await session.rows('asking for the binlog files', 'SHOW BINARY LOGS');
-  return rows.map((row) => {
-    const header = row['Encrypted'] === 'Yes' ? ENCRYPTION_HEADER_BYTES : 0;
-    return { name: String(row['Log_name']), end: Number(row['File_size']) - header };
-  });
-}
-
-function fileFault({ file, offset }: Position, files: readonly LogFile[]): string | null {
+function fileFault({ file, offset }: Position, files: readonly BinlogFile[]): string | null {
   if (file === '') return 'the server had no binlog when it was saved';
   const [oldest, newest] = [files.at(0), files.at(-1)];
   if (oldest === undefined || newest === undefined) return 'the server lists no binlog';

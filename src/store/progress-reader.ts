@@ -1,67 +1,111 @@
 import type { Clock } from '../model/clock.ts';
-import { RelayError } from '../model/fault.ts';
-import { quoteIdentifier, quoteTable } from '../model/identifier.ts';
+import { quoteTable } from '../model/identifier.ts';
 import type { Log } from '../model/log.ts';
+import type { LogHeadroom, OutboxProgress, Progress, ProgressReader, Surroundings } from '../model/progress.ts';
 import type { Position } from '../model/position.ts';
-import { COUNTED_ROWS, type OutboxProgress, type Progress, type ProgressReader } from '../model/progress.ts';
-import type { OutboxSettings, Settings } from '../model/settings.ts';
+import type { Settings } from '../model/settings.ts';
 import type { ServerFacts } from '../model/store.ts';
+import { type BinlogFile, readBinlogFiles } from './binlog-files.ts';
+import { lockName } from './leadership.ts';
+import { expiryColumns, logHeadroom } from './log-headroom.ts';
+import { outboxFacts } from './outbox-facts.ts';
+import { type RelayFacts, readRelayFacts } from './relay-facts.ts';
 import { readLogEnd, readServerFacts } from './server.ts';
 import type { Session } from './session.ts';
 import { SessionSlot } from './session-slot.ts';
+import { readStandbys } from './standbys.ts';
+import { readWaitingJobs } from './waiting-jobs.ts';
+import { whereAllowed } from './where-allowed.ts';
 
-/** Reads by the index (status, available_at, …) alone, over a connection of its own, without a lock. */
+/** Plain reads by indexes, over a connection of its own, without a lock. */
 export function createProgressReader(settings: Settings, clock: Clock, log: Log): ProgressReader {
   const slot = new SessionSlot({ mysql: settings.mysql, takeOverMs: settings.relay.takeOverMs, clock, log });
-  const outboxes = settings.outboxes.map(outboxReader);
-  let known: { readonly session: Session; readonly facts: ServerFacts } | null = null;
+  const outboxes = settings.outboxes.map(outboxFacts);
+  let server: SeenServer | null = null;
   return {
-    read: (withOutboxes) =>
+    read: (wanted) =>
       slot.use(async (session): Promise<Progress> => {
         // Behind one address there may be another server after each connect.
-        if (known?.session !== session) known = { session, facts: await readServerFacts(session) };
-        const [now] = await session.rows('asking for the time', 'SELECT UNIX_TIMESTAMP(NOW(6)) AS now_s');
-        const head = await logEnd(session, known.facts);
-        const serverMs = Number(now['now_s']) * 1000;
-        if (!withOutboxes) return { serverMs, head, outboxes: null, outboxesTookMs: 0 };
+        if (server?.session !== session) server = await SeenServer.meet(session, settings);
+        const relay = await server.relay();
+        const head = await server.head();
         const beganMs = clock.nowMs();
-        const waiting: (OutboxProgress | null)[] = [];
-        for (const read of outboxes) waiting.push(read === null ? null : await read(session));
-        return { serverMs, head, outboxes: waiting, outboxesTookMs: clock.nowMs() - beganMs };
+        const waiting = wanted.outboxes ? await waitingIn(session, outboxes) : null;
+        const countedMs = clock.nowMs();
+        const surroundings = wanted.surroundings ? await server.surroundings() : null;
+        const { serverMs, leader, paused } = relay;
+        return {
+          ...{ serverMs, head, leader, paused, surroundings },
+          purge: head === null ? null : await server.headroom(relay, head),
+          outboxes: waiting,
+          outboxesTookMs: countedMs - beganMs,
+          surroundingsTookMs: clock.nowMs() - countedMs,
+        };
       }),
     close: () => slot.close(),
   };
 }
 
-async function logEnd(session: Session, facts: ServerFacts): Promise<Position | null> {
-  try {
-    return await readLogEnd(session, facts);
-  } catch (error) {
-    if (error instanceof RelayError && error.fault.code === 'MYSQL_ACCESS_DENIED') return null;
-    throw error;
-  }
+async function waitingIn(
+  session: Session,
+  outboxes: readonly ReturnType<typeof outboxFacts>[],
+): Promise<(OutboxProgress | null)[]> {
+  const waiting: (OutboxProgress | null)[] = [];
+  for (const read of outboxes) waiting.push(read === null ? null : await read(session));
+  return waiting;
 }
 
-function outboxReader({ schema, table, columns, retire }: OutboxSettings) {
-  if (retire === 'keep') return null;
-  const name = quoteTable(schema, table);
-  const status = quoteIdentifier(columns.status!);
-  const due = quoteIdentifier(columns.availableAt!);
-  const counted = (where: string): string =>
-    `(SELECT COUNT(*) FROM (SELECT 1 FROM ${name} WHERE ${where} LIMIT ${COUNTED_ROWS}) AS counted)`;
-  const isDue = `${status} = 'pending' AND ${due} <= UTC_TIMESTAMP(6)`;
-  const sql = `SELECT ${counted(isDue)} AS pending,
-    ${counted(`${status} = 'pending' AND ${due} > UTC_TIMESTAMP(6)`)} AS delayed_rows,
-    ${counted(`${status} = 'failed'`)} AS failed,
-    (SELECT TIMESTAMPDIFF(MICROSECOND, ${due}, UTC_TIMESTAMP(6)) DIV 1000 FROM ${name}
-     WHERE ${isDue} ORDER BY ${due} LIMIT 1) AS oldest_ms`;
-  return async (session: Session): Promise<OutboxProgress> => {
-    const [row] = await session.rows(`looking at what waits in ${name}`, sql);
+/** A server as one session sees it. */
+class SeenServer {
+  readonly session: Session;
+  readonly #settings: Settings;
+  readonly #facts: ServerFacts;
+  readonly #expiry: string;
+  #files: readonly BinlogFile[] | null = null;
+
+  private constructor(session: Session, settings: Settings, facts: ServerFacts, expiry: string) {
+    this.session = session;
+    this.#settings = settings;
+    this.#facts = facts;
+    this.#expiry = expiry;
+  }
+
+  static async meet(session: Session, settings: Settings): Promise<SeenServer> {
+    return new SeenServer(session, settings, await readServerFacts(session), await expiryColumns(session));
+  }
+
+  relay(): Promise<RelayFacts> {
+    return readRelayFacts(this.session, this.#settings, this.#expiry);
+  }
+
+  head(): Promise<Position | null> {
+    return whereAllowed(readLogEnd(this.session, this.#facts));
+  }
+
+  async surroundings(): Promise<Surroundings> {
+    const { mysql, relay } = this.#settings;
+    this.#files = await whereAllowed(readBinlogFiles(this.session));
     return {
-      pendingRows: Number(row['pending']),
-      oldestPendingMs: row['oldest_ms'] === null ? null : Number(row['oldest_ms']),
-      delayedRows: Number(row['delayed_rows']),
-      failedRows: Number(row['failed']),
+      standbys: await readStandbys(this.session, this.#facts, lockName(mysql.database, relay.name)),
+      jobs: await readWaitingJobs(this.session, this.#settings),
+      oldestParkedMs: await this.#oldestParkedMs(),
     };
-  };
+  }
+
+  /** Null: no position is saved, or it is one of another server. */
+  async headroom({ checkpoint, expiry, serverMs }: RelayFacts, head: Position): Promise<LogHeadroom | null> {
+    if (checkpoint === null || checkpoint.serverUuid !== this.session.serverUuid) return null;
+    // Only the last file grows: the list is good until there is another one.
+    if (this.#files?.at(-1)?.name !== head.file) this.#files = await whereAllowed(readBinlogFiles(this.session));
+    const { lastCommitMs } = checkpoint;
+    return logHeadroom({ checkpoint, lastCommitMs, head, files: this.#files, nowMs: serverMs }, expiry);
+  }
+
+  async #oldestParkedMs(): Promise<number | null> {
+    const { mysql, relay } = this.#settings;
+    const sql = `SELECT TIMESTAMPDIFF(MICROSECOND, MIN(since), UTC_TIMESTAMP(6)) DIV 1000 AS oldest_ms
+      FROM ${quoteTable(mysql.database, 'cdc_relay_parked')} WHERE relay = ?`;
+    const [row] = await this.session.rows('looking at what is parked', sql, [relay.name]);
+    return row['oldest_ms'] === null ? null : Math.max(0, Number(row['oldest_ms']));
+  }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/model/clock.ts';
 import type { Log } from '../../../src/model/log.ts';
-import type { PendingLimitState, Progress } from '../../../src/model/progress.ts';
+import type { PendingLimitState, Progress, Surroundings } from '../../../src/model/progress.ts';
 import { newRelayStats, type RelayStats, type TermProbe } from '../../../src/model/stats.ts';
 import { DatabaseWatch } from '../../../src/observability/database-watch.ts';
 import { createMetrics, type Metrics } from '../../../src/observability/metrics.ts';
@@ -34,6 +34,9 @@ export class Looked {
   head: number | null = 0;
   oldestPendingMs: number | null = null;
   limits: PendingLimitState[] = [];
+  /** What the database says beside. */
+  database: Partial<Pick<Progress, 'leader' | 'paused' | 'purge'>> = {};
+  surroundings: Partial<Surroundings> = {};
   readonly logged: string[] = [];
   readonly stats: RelayStats = newRelayStats();
   readonly watch: DatabaseWatch;
@@ -72,7 +75,15 @@ export class Looked {
   #read(): Promise<Progress> {
     if (this.head === null) return Promise.reject(new Error('no answer'));
     const { oldestPendingMs } = this;
-    const waiting = { pendingRows: 0, oldestPendingMs, delayedRows: 0, failedRows: 0 };
-    return Promise.resolve({ serverMs: Date.now(), head: at(this.head), outboxes: [waiting, null], outboxesTookMs: 0 });
+    const none = { nextDelayedInMs: null, processingRows: 0, newestFailedMs: null, newestFailedCode: null };
+    const waiting = { pendingRows: 0, oldestPendingMs, delayedRows: 0, failedRows: 0, ...none };
+    return Promise.resolve({
+      serverMs: Date.now(),
+      head: at(this.head),
+      ...{ leader: null, paused: null, purge: null, ...this.database },
+      outboxes: [waiting, null],
+      surroundings: { standbys: null, jobs: [], oldestParkedMs: null, ...this.surroundings },
+      ...{ outboxesTookMs: 0, surroundingsTookMs: 0 },
+    });
   }
 }
