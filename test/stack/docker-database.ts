@@ -10,23 +10,38 @@ const INSIDE = 3306;
 const READY_MS = 120_000;
 const ROOT = { user: 'root', password: '' };
 
-export const MYSQL_IMAGE = {
+/** The image can be another one: CDC_RELAY_TEST_MYSQL_IMAGE=mysql:8.0, CDC_RELAY_TEST_MARIADB_IMAGE=mariadb:10.6. */
+export interface DatabaseImage {
+  readonly name: string;
+  readonly image: string;
+  /** Somebody asked for this one: no other server stands in for it. */
+  readonly isAsked: boolean;
+  readonly flags: readonly string[];
+  readonly environment: Record<string, string>;
+}
+
+export const MYSQL_IMAGE: DatabaseImage = {
   name: 'mysql',
-  image: 'mysql:9',
+  ...imageOf('CDC_RELAY_TEST_MYSQL_IMAGE', 'mysql:9'),
   flags: MYSQL_FLAGS,
   environment: { MYSQL_ALLOW_EMPTY_PASSWORD: 'yes', MYSQL_ROOT_HOST: '%' },
 };
 
-export const MARIADB_IMAGE = {
+export const MARIADB_IMAGE: DatabaseImage = {
   name: 'mariadb',
-  image: 'mariadb:10.11',
+  ...imageOf('CDC_RELAY_TEST_MARIADB_IMAGE', 'mariadb:10.11'),
   flags: MARIADB_FLAGS,
   environment: { MARIADB_ALLOW_EMPTY_ROOT_PASSWORD: 'yes', MARIADB_ROOT_HOST: '%' },
 };
 
+function imageOf(variable: string, usual: string): Pick<DatabaseImage, 'image' | 'isAsked'> {
+  const asked = process.env[variable] ?? '';
+  return asked === '' ? { image: usual, isAsked: false } : { image: asked, isAsked: true };
+}
+
 export async function startDockerDatabase(
   docker: DockerHost,
-  product: typeof MYSQL_IMAGE | typeof MARIADB_IMAGE,
+  product: DatabaseImage,
   options: DatabaseOptions,
 ): Promise<DatabaseServer> {
   const { host } = docker;

@@ -1,5 +1,5 @@
 import { type DockerHost, dockerHost, hasImage } from './docker.ts';
-import { MARIADB_IMAGE, MYSQL_IMAGE, startDockerDatabase } from './docker-database.ts';
+import { type DatabaseImage, MARIADB_IMAGE, MYSQL_IMAGE, startDockerDatabase } from './docker-database.ts';
 import { KAFKA_IMAGE, startDockerKafka } from './docker-kafka.ts';
 import type { DatabaseOptions, DatabaseServer, KafkaCluster, KafkaOptions, MysqlOptions } from './handles.ts';
 import { startLocalKafka } from './local-kafka.ts';
@@ -28,12 +28,12 @@ export async function startMysql(options: MysqlOptions = {}): Promise<DatabaseSe
 
 /** A MySQL that has a keyring; null in a container, whose image brings none. */
 export async function startMysqlWithKeyring(options: DatabaseOptions = {}): Promise<DatabaseServer | null> {
-  return (await dockerWith(MYSQL_IMAGE.image)) === null ? startLocalMysqlWithKeyring(options) : null;
+  return (await dockerWithDatabase(MYSQL_IMAGE)) === null ? startLocalMysqlWithKeyring(options) : null;
 }
 
 /** A MariaDB 10.11. */
 export async function startMariadb(options: DatabaseOptions = {}): Promise<DatabaseServer> {
-  const docker = await dockerWith(MARIADB_IMAGE.image);
+  const docker = await dockerWithDatabase(MARIADB_IMAGE);
   return docker === null ? startLocalMariadb(options) : startDockerDatabase(docker, MARIADB_IMAGE, options);
 }
 
@@ -44,8 +44,15 @@ export async function startKafka(options: KafkaOptions = {}): Promise<KafkaClust
 }
 
 async function mysql(options: DatabaseOptions): Promise<DatabaseServer> {
-  const docker = await dockerWith(MYSQL_IMAGE.image);
+  const docker = await dockerWithDatabase(MYSQL_IMAGE);
   return docker === null ? startLocalMysql(options) : startDockerDatabase(docker, MYSQL_IMAGE, options);
+}
+
+async function dockerWithDatabase({ image, isAsked }: DatabaseImage): Promise<DockerHost | null> {
+  const docker = await dockerWith(image);
+  // A run that is said to be on 8.0 must not pass on something else.
+  if (docker === null && isAsked) throw new Error(`no Docker engine that has or gets ${image}, which is asked for`);
+  return docker;
 }
 
 async function dockerWith(image: string): Promise<DockerHost | null> {
