@@ -135,8 +135,19 @@ export class SweepSelect {
     return rows.length > 0;
   }
 
-  /** From the index on; `last` is behind the last row. */
-  async #candidates(session: Session, rest: string): Promise<{ rows: Candidate[]; last: SweepCursor | null }> {
+  /** Pending rows, due or not, without their sizes: payloads, which may be large, are not touched. */
+  async pendingRows(session: Session, limit: number): Promise<readonly Candidate[]> {
+    const { index } = await this.#waiting.facts(session);
+    const where = `FORCE INDEX (${index}) WHERE ${this.pending} LIMIT ${limit}`;
+    return (await this.#candidates(session, where, '0')).rows;
+  }
+
+  /** From the index on; `last` is behind the last row. `bytes`: what to take for their sizes, an expression. */
+  async #candidates(
+    session: Session,
+    rest: string,
+    bytes?: string,
+  ): Promise<{ rows: Candidate[]; last: SweepCursor | null }> {
     const { hasIntegerId, documentBytes } = await this.#waiting.facts(session);
     const { aggregateId, idempotencyKey, attempts } = this.#columns;
     const listed: string[] = [];
@@ -145,7 +156,7 @@ export class SweepSelect {
     listed[AT.key] = quoteIdentifier(aggregateId);
     listed[AT.idempotencyKey] = quoteIdentifier(idempotencyKey);
     listed[AT.attempts] = attempts === null ? '0' : quoteIdentifier(attempts);
-    listed[AT.bytes] = documentBytes;
+    listed[AT.bytes] = bytes ?? documentBytes;
     const { rows, fields } = await session.raw(
       `looking for waiting rows of ${this.#table}`,
       `SELECT ${[...listed, ...this.#topic.names.map(quoteIdentifier)].join(', ')} FROM ${this.#table} ${rest}`,
