@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
-import { registerState, type StateSources } from './state-metrics.ts';
+import type { StateSources } from './reading.ts';
+import { registerState } from './state-metrics.ts';
 
 /** Of a request to MySQL or Kafka. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];

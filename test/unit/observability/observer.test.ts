@@ -113,6 +113,68 @@ test('metrics: what cannot be said now is not there; counts stay', async () => {
   }
 });
 
+test('metrics of what the database says; what it does not say is not there', async () => {
+  const relay = new Looked();
+  relay.flows(termAt(0));
+  relay.database = {
+    leader: { owner: 'relay-1:7', epoch: 3 },
+    paused: { sinceMs: 5_000, by: 'me@here' },
+    purge: { inMs: 86_400_000, expireMs: 172_800_000, keptBytes: 4_096, behindBytes: 512 },
+  };
+  const job = { id: '7', kind: 'republish', startedMsAgo: null, done: null, total: null } as const;
+  const running = { ...job, id: '6', state: 'running', done: 30, total: 90 } as const;
+  relay.surroundings = { standbys: 1, oldestParkedMs: 9_000, jobs: [running, { ...job, state: 'queued' }] };
+  await relay.after(1);
+  const said = await relay.samples();
+  for (const sample of [
+    'purge_headroom_seconds 86400',
+    'purge_kept_bytes 4096',
+    'checkpoint_behind_bytes 512',
+    'checkpoint_age_seconds 0',
+    'paused 1',
+    'standbys 1',
+    'oldest_parked_seconds 9',
+    'jobs{state="queued"} 1',
+    'jobs{state="running"} 1',
+    'job_rows{at="done"} 30',
+    'job_rows{at="total"} 90',
+    'processing_rows{outbox="app.outbox"} 0',
+    'stuck{part="tail"} 0',
+    'stuck{part="kafka"} 0',
+  ]) {
+    expect(said).toContain(`cdc_relay_${sample}`);
+  }
+
+  relay.database = { purge: { inMs: null, expireMs: null, keptBytes: null, behindBytes: null } };
+  relay.surroundings = {};
+  await relay.after(5);
+  const silent = await relay.samples();
+  expect(silent).toContain('cdc_relay_paused 0');
+  expect(silent).toContain('cdc_relay_oldest_parked_seconds 0');
+  for (const gone of ['purge_', 'checkpoint_behind', 'standbys', 'job_rows']) {
+    expect(silent).not.toContainEqual(expect.stringContaining(`cdc_relay_${gone}`));
+  }
+});
+
+test('the age of the checkpoint grows while something of ours is behind it, and not where nothing is written', async () => {
+  const relay = new Looked();
+  const age = async (): Promise<number | null> => (await relay.after(1)).checkpointAgeMs;
+  expect(await age()).toBeNull();
+  relay.flows(termAt(0));
+  expect([await age(), await age()]).toEqual([0, 0]);
+  const window = { openTransactions: 1, oldestCommitMicros: null };
+  relay.stats.term = termAt(500, { checkpoint: termAt(0).checkpoint, window });
+  expect([await age(), await age()]).toEqual([1_000, 2_000]);
+  relay.stats.term = termAt(500, { checkpoint: termAt(300).checkpoint, window });
+  expect([await age(), await age()]).toEqual([0, 1_000]);
+  relay.stats.term = termAt(500);
+  expect([await age(), await age()]).toEqual([0, 0]);
+  relay.head = 900;
+  expect([await age(), await age()]).toEqual([1_000, 2_000]);
+  relay.stats.term = termAt(500, { isTailing: false });
+  expect(await age()).toBeNull();
+});
+
 test('topics as labels are bounded', () => {
   const topics = new TopicLabels();
   const labels = new Set(Array.from({ length: 10_000 }, (_, n) => topics.of(`topic-${n}`)));

@@ -51,6 +51,12 @@ describe('the word', () => {
     ['another leads', 'STANDBY', { ...IDLE, phase: 'standby', term: null }],
     ['it has just become leader', 'CATCHING UP', { ...IDLE, phase: 'leading', phaseForMs: 100, term: null }],
     ['it cannot begin', 'STUCK', { ...IDLE, phase: 'leading', term: null, fault: 'KAFKA_UNREACHABLE' }],
+    ['people have asked for a pause', 'PAUSED', { ...IDLE, phase: 'paused', term: null, oldestPendingMs: LONG }],
+    [
+      'a pause, and MySQL answers no more',
+      'UNKNOWN',
+      { ...IDLE, phase: 'paused', term: null, database: { silentMs: LONG, fault: 'MYSQL_UNREACHABLE' } },
+    ],
     ['it drains', 'STOPPED', { ...BUSY, phase: 'stopping' }],
     ['it has ended', 'STOPPED', { ...IDLE, phase: 'stopped', term: null }],
     ['a fault ended it', 'STOPPED', { ...IDLE, phase: 'halted', term: null }],
@@ -142,6 +148,10 @@ describe('the lag', () => {
     expect(verdictOf({ ...BUSY, oldestPendingMs: LONG, unsettledMs: 7, term: parked('pair') }).lagMs).toBe(7);
     const locked = { ...TERM, lockedRows: 2 };
     expect(verdictOf({ ...IDLE, oldestPendingMs: LONG, unsettledMs: LONG, term: locked }).lagMs).toBe(0);
+  });
+
+  test('grows in a pause: what people hold back waits too', () => {
+    expect(verdictOf({ ...IDLE, phase: 'paused', term: null, oldestPendingMs: LONG }).lagMs).toBe(LONG);
   });
 
   test('grows while the database is silent: nobody knows what waits', () => {
