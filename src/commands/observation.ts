@@ -1,5 +1,6 @@
 import type { BinlogSource } from '../binlog/binlog-source.ts';
 import { systemClock as clock } from '../model/clock.ts';
+import type { FaultCode } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import type { PendingLimitState } from '../model/progress.ts';
 import type { Publisher } from '../model/publisher.ts';
@@ -61,6 +62,9 @@ export async function observe(parts: ObservedParts): Promise<Observed> {
   const metrics = createMetrics({ observer, source: source.counters, relay, version, outboxes });
   addProcessMetrics(metrics.registry);
   stats.onPublished = (latencyMs) => metrics.publishLatency.observe(Math.max(0, latencyMs) / 1000);
+  const noteFault = (code: FaultCode): void => {
+    if (code !== 'STOPPED') stats.lastError = { code, atMs: clock.nowMs() };
+  };
   const end = new AbortController();
   const running = Promise.all([
     watch.run(end.signal),
@@ -68,8 +72,8 @@ export async function observe(parts: ObservedParts): Promise<Observed> {
   ]);
   return {
     stats,
-    store: observedStore(store, metrics.store, clock),
-    publisher: observedPublisher(publisher, metrics.publisher, clock),
+    store: observedStore(store, metrics.store, clock, noteFault),
+    publisher: observedPublisher(publisher, metrics.publisher, clock, noteFault),
     async stop() {
       end.abort();
       await running;

@@ -1,15 +1,23 @@
 import type { Clock } from '../model/clock.ts';
+import type { FaultCode } from '../model/fault.ts';
 import type { Publisher, SealedBatch, SendOutcome } from '../model/publisher.ts';
 import type { PublisherMetrics } from './metrics.ts';
 import { TopicLabels } from './topic-labels.ts';
 
 /** The same publisher; what it sends is counted, batch by batch. */
-export function observedPublisher(publisher: Publisher, metrics: PublisherMetrics, clock: Clock): Publisher {
+export function observedPublisher(
+  publisher: Publisher,
+  metrics: PublisherMetrics,
+  clock: Clock,
+  onFault: (code: FaultCode) => void,
+): Publisher {
   const topics = new TopicLabels();
   const seen = ({ topic, records, bytes }: SealedBatch, outcome: SendOutcome, seconds: number): void => {
     metrics.requestSeconds.observe({ outcome: outcome.as }, seconds);
     if (outcome.as !== 'acked') {
-      metrics.sendFaults.inc({ outcome: outcome.as, code: outcome.fault.code });
+      const { code } = outcome.fault;
+      metrics.sendFaults.inc({ outcome: outcome.as, code });
+      onFault(code);
       return;
     }
     metrics.ackedRecords.inc({ topic: topics.of(topic) }, records);

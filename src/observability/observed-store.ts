@@ -1,5 +1,5 @@
 import type { Clock } from '../model/clock.ts';
-import { RelayError } from '../model/fault.ts';
+import { type FaultCode, RelayError } from '../model/fault.ts';
 import type { Store } from '../model/store.ts';
 import type { StoreMetrics } from './metrics.ts';
 
@@ -7,13 +7,20 @@ import type { StoreMetrics } from './metrics.ts';
 const UNTIMED: ReadonlySet<string> = new Set<keyof Store>(['lead', 'close']);
 
 /** The same store; each operation is timed, and its faults are counted by code. */
-export function observedStore(store: Store, metrics: StoreMetrics, clock: Clock): Store {
+export function observedStore(
+  store: Store,
+  metrics: StoreMetrics,
+  clock: Clock,
+  onFault: (code: FaultCode) => void,
+): Store {
   const observed = async (operation: string, work: () => Promise<unknown>): Promise<unknown> => {
     const beganMs = clock.nowMs();
     try {
       return await work();
     } catch (error) {
-      metrics.storeFaults.inc({ operation, code: error instanceof RelayError ? error.fault.code : 'INTERNAL' });
+      const code = error instanceof RelayError ? error.fault.code : 'INTERNAL';
+      metrics.storeFaults.inc({ operation, code });
+      onFault(code);
       throw error;
     } finally {
       if (!UNTIMED.has(operation)) metrics.storeSeconds.observe({ operation }, (clock.nowMs() - beganMs) / 1000);
