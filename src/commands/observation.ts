@@ -4,6 +4,7 @@ import type { FaultCode } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import type { PendingLimitState } from '../model/progress.ts';
 import type { Publisher } from '../model/publisher.ts';
+import type { ServerCounts } from '../model/server-counts.ts';
 import type { Settings } from '../model/settings.ts';
 import { ackedRows, newRelayStats, type RelayStats } from '../model/stats.ts';
 import type { Store } from '../model/store.ts';
@@ -30,12 +31,13 @@ export interface ObservedParts {
   readonly store: Store;
   readonly publisher: Publisher;
   readonly source: BinlogSource;
+  readonly servers: ServerCounts;
   readonly limits: LimitsPlace;
 }
 
 /** Begins to look at the relay and to answer over HTTP. Where nobody may ask nothing is loaded, and nobody looks. */
 export async function observe(parts: ObservedParts): Promise<Observed> {
-  const { settings, log, store, publisher, source, limits } = parts;
+  const { settings, log, store, publisher, source, servers, limits } = parts;
   const stats = newRelayStats();
   if (settings.http.port === 0) return { stats, store, publisher, stop: () => Promise.resolve() };
   const [{ DatabaseWatch }, { History }, { addProcessMetrics, createMetrics }, { Observer }, observed, { serveHttp }] =
@@ -44,11 +46,15 @@ export async function observe(parts: ObservedParts): Promise<Observed> {
       import('../observability/history.ts'),
       import('../observability/metrics.ts'),
       import('../observability/observer.ts'),
-      Promise.all([import('../observability/observed-store.ts'), import('../observability/observed-publisher.ts')]),
+      Promise.all([
+        import('../observability/observed-store.ts'),
+        import('../observability/observed-publisher.ts'),
+        import('../observability/server-metrics.ts'),
+      ]),
       import('../http/server.ts'),
     ]);
-  const [{ observedStore }, { observedPublisher }] = observed;
-  const reader = createProgressReader(settings, clock, log);
+  const [{ observedStore }, { observedPublisher }, { addServerMetrics }] = observed;
+  const reader = createProgressReader(settings, clock, log, servers.mysql.progress);
   const history = new History();
   const onLook = (): void => {
     const { word, lagMs } = observer.look().verdict;
@@ -60,6 +66,7 @@ export async function observe(parts: ObservedParts): Promise<Observed> {
   const relay = settings.relay.name;
   const outboxes = settings.outboxes.map(({ schema, table }) => `${schema}.${table}`);
   const metrics = createMetrics({ observer, source: source.counters, relay, version, outboxes });
+  addServerMetrics(metrics.registry, servers);
   addProcessMetrics(metrics.registry);
   stats.onPublished = (latencyMs) => metrics.publishLatency.observe(Math.max(0, latencyMs) / 1000);
   const noteFault = (code: FaultCode): void => {

@@ -32,10 +32,12 @@ async function runUntilStopped(settings: Settings, log: Log): Promise<Fault | nu
   const stop = new AbortController();
   const parts = createParts(settings, log);
   const limits: LimitsPlace = { current: null };
+  const { mysql } = parts.servers;
+  const more = { settings, clock: systemClock, log };
   const duties: MakeDuty[] = [
-    (leader, { serverUuid }) => new Retention({ settings, leader, serverUuid, clock: systemClock, log }),
+    (leader, { serverUuid }) => new Retention({ ...more, leader, serverUuid, counts: mysql.retention }),
     (leader, { serverUuid }) =>
-      (limits.current = new PendingLimits({ settings, leader, serverUuid, clock: systemClock, log })),
+      (limits.current = new PendingLimits({ ...more, leader, serverUuid, counts: mysql.limits })),
   ];
   const endAtOnce = (why: string): never => {
     log.error('stopped-hard', { why, effect: 'rows sent and not flushed are sent again at the next start' });

@@ -1,5 +1,7 @@
 import { RelayError, type Fault } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
+import type { ConnectCause } from '../model/server-counts.ts';
+import { count } from '../model/stats.ts';
 import { clientFault } from './client-faults.ts';
 import { formatAddress, parseAddress, type Address } from './dial.ts';
 import { Link, type LinkOptions } from './link.ts';
@@ -9,11 +11,11 @@ const HEDGE_MS = 500;
 
 /** A connection that is opened when it is needed and again when it has ended; opened once for all who wait. */
 export class LinkSlot {
-  readonly #open: () => Promise<Link>;
+  readonly #open: (cause: ConnectCause) => Promise<Link>;
   #link: Link | null = null;
   #opening: Promise<Link> | null = null;
 
-  constructor(open: () => Promise<Link>) {
+  constructor(open: (cause: ConnectCause) => Promise<Link>) {
     this.#open = open;
   }
 
@@ -32,7 +34,7 @@ export class LinkSlot {
   }
 
   async #replace(): Promise<Link> {
-    const link = await this.#open();
+    const link = await this.#open(this.#link === null ? 'FIRST' : (this.#link.endedBy ?? 'SESSION_EXPIRES'));
     this.#link?.retire();
     this.#link = link;
     return link;
@@ -50,9 +52,9 @@ export class BrokerNode {
   readonly config: LinkSlot;
   /** Null: the last attempt to open a connection went well, or there was none. */
   failedAtMs: number | null = null;
-  readonly #open: () => Promise<Link>;
+  readonly #open: (cause: ConnectCause) => Promise<Link>;
 
-  constructor(name: string, open: () => Promise<Link>) {
+  constructor(name: string, open: (cause: ConnectCause) => Promise<Link>) {
     this.name = name;
     this.#open = open;
     this.data = new LinkSlot(open);
@@ -62,7 +64,7 @@ export class BrokerNode {
 
   /** A connection that nobody else uses; the caller drops it. */
   ownLink(): Promise<Link> {
-    return this.#open();
+    return this.#open('APART');
   }
 }
 
@@ -149,19 +151,22 @@ export class Brokers {
     const name = formatAddress(address);
     let node = this.#byName.get(name);
     if (node === undefined) {
-      const made: BrokerNode = new BrokerNode(name, () => this.#open(made, address));
+      const made: BrokerNode = new BrokerNode(name, (cause) => this.#open(made, address, cause));
       this.#byName.set(name, made);
       node = made;
     }
     return node;
   }
 
-  async #open(node: BrokerNode, address: Address): Promise<Link> {
+  async #open(node: BrokerNode, address: Address, cause: ConnectCause): Promise<Link> {
     if (this.#closed !== null) throw new RelayError(this.#closed);
     const link = new Link(address, this.#options);
+    const { counts } = this.#options;
+    let isOpen = false;
     this.#links.add(link);
     link.whenEnded = ({ code, detail }) => {
       this.#links.delete(link);
+      if (isOpen) counts.open--;
       this.#log.debug('kafka-connection-ended', { broker: node.name, code, detail });
     };
     try {
@@ -172,6 +177,9 @@ export class Brokers {
       node.failedAtMs = performance.now();
       throw error;
     }
+    isOpen = true;
+    counts.open++;
+    count(counts.connects, cause);
     if (node.failedAtMs !== null) this.#log.info('kafka-broker-back', { broker: node.name });
     node.failedAtMs = null;
     return link;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Fault, fault, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
+import { newKafkaCounts } from '../model/server-counts.ts';
 import type { KafkaSettings } from '../model/settings.ts';
 import { type BrokerNode, Brokers } from './brokers.ts';
 import { clientFault } from './client-faults.ts';
@@ -72,7 +73,11 @@ export async function lookAtCluster(
   );
   const sasl = settings.sasl === null ? null : createSasl(settings.sasl, connectTimeoutMs);
   const dial = createDial(settings.tls);
-  const brokers = new Brokers(settings.brokers, { clientId, sasl, dial, connectTimeoutMs, logger }, log);
+  const brokers = new Brokers(
+    settings.brokers,
+    { clientId, sasl, dial, connectTimeoutMs, logger, counts: newKafkaCounts() },
+    log,
+  );
   try {
     const metadata = await brokers.any((link) => describe(link, topics, connectTimeoutMs));
     brokers.adopt(metadata.brokers);

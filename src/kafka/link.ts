@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
-import { fault, RelayError, type Fault } from '../model/fault.ts';
+import { fault, RelayError, type Fault, type FaultCode } from '../model/fault.ts';
 import type { SealedBatch } from '../model/publisher.ts';
+import type { KafkaCounts } from '../model/server-counts.ts';
 import { clientFault, isPeerClosed, timeout, unreachable, unsupported } from './client-faults.ts';
 import { formatAddress, type Address, type Dial } from './dial.ts';
 import {
@@ -28,6 +29,7 @@ export interface LinkOptions {
   /** Bounds the opening as a whole: name look-up, TCP, TLS, versions, SASL. */
   readonly connectTimeoutMs: number;
   readonly logger: KafkaJsLogger;
+  readonly counts: KafkaCounts;
 }
 
 /**
@@ -94,6 +96,11 @@ export class Link {
     return this.#end !== null;
   }
 
+  /** Null: it lives. */
+  get endedBy(): FaultCode | null {
+    return this.#end?.code ?? null;
+  }
+
   /** The broker's session time is running out (KIP-368): the next request should go over another link. */
   get expiring(): boolean {
     return performance.now() > this.#freshUntilMs;
@@ -133,6 +140,7 @@ export class Link {
     const header = produceHeader(this.#produceVersion, this.#options.clientId, batch, ackTimeoutMs);
     const correlationId = this.#connection.nextCorrelationId();
     header.writeInt32BE(correlationId, CORRELATION_ID_OFFSET);
+    const writtenMs = performance.now();
     return new Promise((resolve, reject) => {
       this.#connection.requestQueue.push({
         entry: {
@@ -141,6 +149,7 @@ export class Link {
           apiVersion: this.#produceVersion,
           correlationId,
           resolve: ({ payload }) => {
+            this.#options.counts.onAnswer('Produce', performance.now() - writtenMs);
             resolve(payload);
             if (this.#retired) this.retire();
           },
@@ -168,7 +177,11 @@ export class Link {
     const { versions } = this.#broker;
     if (this.#end !== null || versions === null) throw new RelayError(this.#end ?? NOT_OPEN);
     try {
-      return await this.#within(timeoutMs, 'no answer in time', this.#connection.send(make(versions)));
+      const made = make(versions);
+      const writtenMs = performance.now();
+      const answer = await this.#within(timeoutMs, 'no answer in time', this.#connection.send(made));
+      this.#options.counts.onAnswer(made.request.apiName, performance.now() - writtenMs);
+      return answer;
     } catch (error) {
       throw new RelayError(clientFault(error, this.name));
     }

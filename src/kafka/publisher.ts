@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fault, RelayError, type Fault } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import type { ProducerIdentity, Publisher, SealedBatch, SendOutcome, TopicState } from '../model/publisher.ts';
+import { type KafkaCounts, newKafkaCounts } from '../model/server-counts.ts';
 import type { KafkaSettings } from '../model/settings.ts';
 import { Brokers } from './brokers.ts';
 import { clientFault } from './client-faults.ts';
@@ -22,8 +23,8 @@ interface InitProducerIdAnswer {
 }
 
 /** Kafka by our own Produce requests over kafkajs's connections. Throws `KAFKA_TLS` when the PEM text cannot be read. */
-export function createPublisher(settings: KafkaSettings, log: Log): Publisher {
-  return new KafkaPublisher(settings, log);
+export function createPublisher(settings: KafkaSettings, log: Log, counts: KafkaCounts = newKafkaCounts()): Publisher {
+  return new KafkaPublisher(settings, log, counts);
 }
 
 class KafkaPublisher implements Publisher {
@@ -41,7 +42,7 @@ class KafkaPublisher implements Publisher {
   #inFlight = 0;
   #whenIdle: (() => void) | null = null;
 
-  constructor(settings: KafkaSettings, log: Log) {
+  constructor(settings: KafkaSettings, log: Log, counts: KafkaCounts) {
     this.#settings = settings;
     this.#log = log;
     const { clientId, connectTimeoutMs, requestTimeoutMs } = settings;
@@ -50,14 +51,14 @@ class KafkaPublisher implements Publisher {
     );
     const sasl = settings.sasl === null ? null : createSasl(settings.sasl, connectTimeoutMs);
     const dial = createDial(settings.tls);
-    this.#brokers = new Brokers(settings.brokers, { clientId, sasl, dial, connectTimeoutMs, logger }, log);
+    this.#brokers = new Brokers(settings.brokers, { clientId, sasl, dial, connectTimeoutMs, logger, counts }, log);
     const metadata = new MetadataRefresher(this.#brokers, connectTimeoutMs, ({ brokers, topicMetadata }) => {
       this.#brokers.adopt(brokers);
       for (const entry of topicMetadata) this.#routes.apply(entry, performance.now());
     });
     const limits = new Limits(this.#brokers, connectTimeoutMs, log);
     this.#topics = new Topics(settings, this.#brokers, metadata, this.#routes, limits);
-    this.#sender = new Sender(requestTimeoutMs, this.#brokers, metadata, this.#routes, limits);
+    this.#sender = new Sender(requestTimeoutMs, this.#brokers, metadata, this.#routes, limits, counts);
   }
 
   async connect(signal: AbortSignal): Promise<void> {

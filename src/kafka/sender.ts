@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fault, RelayError, type Fault } from '../model/fault.ts';
 import type { SealedBatch, SendOutcome } from '../model/publisher.ts';
+import type { KafkaCounts } from '../model/server-counts.ts';
 import type { Brokers } from './brokers.ts';
 import { clientFault, isPeerClosed, timeout } from './client-faults.ts';
 import {
@@ -47,9 +48,18 @@ export class Sender {
   readonly #metadata: MetadataRefresher;
   readonly #routes: Routes;
   readonly #limits: Limits;
+  readonly #counts: KafkaCounts;
   readonly #strikes = new Strikes();
 
-  constructor(requestTimeoutMs: number, brokers: Brokers, metadata: MetadataRefresher, routes: Routes, limits: Limits) {
+  constructor(
+    requestTimeoutMs: number,
+    brokers: Brokers,
+    metadata: MetadataRefresher,
+    routes: Routes,
+    limits: Limits,
+    counts: KafkaCounts,
+  ) {
+    this.#counts = counts;
     this.#requestTimeoutMs = requestTimeoutMs;
     this.#brokers = brokers;
     this.#metadata = metadata;
@@ -159,6 +169,7 @@ export class Sender {
       return { as: 'uncertain', fault: mismatch };
     }
     const { errorCode, throttleMs } = answer;
+    this.#counts.throttledMs += throttleMs;
     if (link.produceVersion >= THROTTLE_VERSION) link.throttle(throttleMs);
     if (errorCode === 0 || errorCode === DUPLICATE_SEQUENCE_NUMBER) {
       this.#strikes.forget(batch);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fault, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
+import { newKafkaCounts } from '../model/server-counts.ts';
 import type { KafkaSettings } from '../model/settings.ts';
 import { Brokers } from './brokers.ts';
 import { clientFault } from './client-faults.ts';
@@ -60,7 +61,11 @@ export class TopicReader {
     );
     const sasl = settings.sasl === null ? null : createSasl(settings.sasl, connectTimeoutMs);
     const dial = createDial(settings.tls);
-    this.#brokers = new Brokers(settings.brokers, { clientId, sasl, dial, connectTimeoutMs, logger }, log);
+    this.#brokers = new Brokers(
+      settings.brokers,
+      { clientId, sasl, dial, connectTimeoutMs, logger, counts: newKafkaCounts() },
+      log,
+    );
   }
 
   /** Null: there is no such topic. */

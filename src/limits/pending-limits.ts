@@ -1,6 +1,7 @@
 import { type Clock, pause } from '../model/clock.ts';
 import { fault, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
+import { ConnectionCounts } from '../model/server-counts.ts';
 import type { LimitSettings, Settings } from '../model/settings.ts';
 import type { Leader } from '../model/store.ts';
 import type { Session } from '../store/session.ts';
@@ -24,6 +25,7 @@ export interface PendingLimitsOptions {
   readonly serverUuid: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly counts?: ConnectionCounts;
 }
 
 interface Watched {
@@ -49,9 +51,10 @@ export class PendingLimits {
   readonly #told = new Set<string>();
 
   constructor(options: PendingLimitsOptions) {
-    const { settings, clock, log } = options;
+    const { settings, clock, log, counts = new ConnectionCounts() } = options;
     this.#options = options;
-    this.#slot = new SessionSlot({ mysql: settings.mysql, takeOverMs: settings.relay.takeOverMs, clock, log });
+    const { mysql, relay } = settings;
+    this.#slot = new SessionSlot({ mysql, takeOverMs: relay.takeOverMs, clock, log, counts });
     this.#flags = new RefusalFlags(settings, options.leader);
     this.#watched = settings.outboxes.flatMap((outbox) => {
       const { limits } = outbox;

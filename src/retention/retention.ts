@@ -1,6 +1,7 @@
 import { type Clock, pause } from '../model/clock.ts';
 import { fault, RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
+import { ConnectionCounts } from '../model/server-counts.ts';
 import type { RowId } from '../model/row-ids.ts';
 import type { OutboxSettings, Settings } from '../model/settings.ts';
 import type { Leader } from '../model/store.ts';
@@ -27,6 +28,7 @@ export interface RetentionOptions {
   readonly serverUuid: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly counts?: ConnectionCounts;
 }
 
 /** Where a walk of one outbox begins. */
@@ -49,9 +51,10 @@ export class Retention {
   readonly #outboxes: readonly Walked[];
 
   constructor(options: RetentionOptions) {
-    const { settings, leader, clock, log } = options;
+    const { settings, leader, clock, log, counts = new ConnectionCounts() } = options;
     this.#options = options;
-    this.#slot = new SessionSlot({ mysql: settings.mysql, takeOverMs: settings.relay.takeOverMs, clock, log });
+    const { mysql, relay } = settings;
+    this.#slot = new SessionSlot({ mysql, takeOverMs: relay.takeOverMs, clock, log, counts });
     const offsets = new OffsetsRow(settings);
     this.#transaction = (session, work) => relayTransaction(session, offsets, leader, 'removing published rows', work);
     this.#outboxes = settings.outboxes

@@ -5,6 +5,7 @@ import type { Log } from '../model/log.ts';
 import { COUNTED_ROWS } from '../model/progress.ts';
 import type { RowCursor } from '../model/row.ts';
 import type { RowId } from '../model/row-ids.ts';
+import { ConnectionCounts } from '../model/server-counts.ts';
 import type { OutboxSettings, Settings } from '../model/settings.ts';
 import type { Leader } from '../model/store.ts';
 import { JobsSelect } from './jobs-select.ts';
@@ -22,9 +23,10 @@ export class MysqlJobs implements Jobs {
   readonly #offsets: OffsetsRow;
   readonly #selects: readonly JobsSelect[];
 
-  constructor(settings: Settings, clock: Clock, log: Log) {
+  constructor(settings: Settings, clock: Clock, log: Log, counts = new ConnectionCounts()) {
     this.#settings = settings;
-    this.#slot = new SessionSlot({ mysql: settings.mysql, takeOverMs: settings.relay.takeOverMs, clock, log });
+    const { mysql, relay } = settings;
+    this.#slot = new SessionSlot({ mysql, takeOverMs: relay.takeOverMs, clock, log, counts });
     this.#table = new JobsTable(settings);
     this.#offsets = new OffsetsRow(settings);
     this.#selects = settings.outboxes.map((outbox, index) => new JobsSelect(index, outbox));

@@ -4,6 +4,7 @@ import { type Clock, pause } from '../model/clock.ts';
 import { fault, RelayError } from '../model/fault.ts';
 import { quoteTable } from '../model/identifier.ts';
 import type { Log } from '../model/log.ts';
+import { ConnectionCounts } from '../model/server-counts.ts';
 import type { MysqlSettings, RelaySettings } from '../model/settings.ts';
 import type { Leader } from '../model/store.ts';
 import { Session } from './session.ts';
@@ -26,8 +27,9 @@ export async function lead(
   log: Log,
   signal: AbortSignal,
   onStandby: () => void,
+  counts = new ConnectionCounts(),
 ): Promise<Leader> {
-  const session = await Session.open(mysql, log);
+  const session = await Session.open(mysql, log, counts);
   try {
     await session.endWhenSilentFor(relay.takeOverMs);
     const lock = lockName(mysql.database, relay.name);
@@ -125,7 +127,7 @@ function hold({ session, lock, epoch, wasReadOnly, takeOverMs, clock, log }: Hel
     log.warn('leader-lock-lost', { code, detail });
     over.abort();
     lost.abort();
-    session.destroy();
+    session.destroy('LEADERSHIP_LOST');
   });
   const leader = {
     epoch,

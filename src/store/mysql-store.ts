@@ -5,6 +5,7 @@ import type { Log } from '../model/log.ts';
 import type { ParkedEntry } from '../model/parked.ts';
 import type { Checkpoint, Position } from '../model/position.ts';
 import type { Field, RowCursor } from '../model/row.ts';
+import { type MysqlCounts, newMysqlCounts } from '../model/server-counts.ts';
 import type { RowId, RowIds } from '../model/row-ids.ts';
 import type { Settings } from '../model/settings.ts';
 import type {
@@ -49,6 +50,7 @@ export class MysqlStore implements Store {
   readonly #settings: Settings;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #counts: MysqlCounts;
   readonly #offsets: OffsetsRow;
   readonly #parked: ParkedTable;
   readonly #flush: Flush;
@@ -66,10 +68,11 @@ export class MysqlStore implements Store {
   /** Where the leader lock is held; null before the first. */
   #leaderServer: string | null = null;
 
-  constructor(settings: Settings, clock: Clock, log: Log) {
+  constructor(settings: Settings, clock: Clock, log: Log, counts: MysqlCounts = newMysqlCounts()) {
     this.#settings = settings;
     this.#clock = clock;
     this.#log = log;
+    this.#counts = counts;
     this.#offsets = new OffsetsRow(settings);
     this.#parked = new ParkedTable(settings);
     this.#flush = new Flush(settings, this.#offsets, this.#parked);
@@ -77,9 +80,9 @@ export class MysqlStore implements Store {
     this.#keys = settings.outboxes.map((outbox) => new KeySelect(outbox));
     this.#swept = settings.outboxes.map((outbox, index) => sweptOutbox(index, outbox, this.#offsets));
     const options = { mysql: settings.mysql, takeOverMs: settings.relay.takeOverMs, clock, log };
-    this.#statements = new SessionSlot(options);
-    this.#reading = new SessionSlot(options);
-    this.#sweeping = new SessionSlot(options);
+    this.#statements = new SessionSlot({ ...options, counts: counts.flush });
+    this.#reading = new SessionSlot({ ...options, counts: counts.rows });
+    this.#sweeping = new SessionSlot({ ...options, counts: counts.sweep });
   }
 
   async serverFacts(): Promise<ServerFacts> {
@@ -96,7 +99,7 @@ export class MysqlStore implements Store {
 
   async lead(signal: AbortSignal, onStandby: () => void): Promise<Leader> {
     const { mysql, relay } = this.#settings;
-    const leader = await lead(mysql, relay, this.#clock, this.#log, signal, onStandby);
+    const leader = await lead(mysql, relay, this.#clock, this.#log, signal, onStandby, this.#counts.leader);
     // A write of the term before may still be under way: its statements must not fall into this term's transactions.
     // And none of them may go to the server that was behind the address then.
     this.#dropSessions();
@@ -141,7 +144,7 @@ export class MysqlStore implements Store {
   async leaveHistory(leader: Leader, outbox: number): Promise<number> {
     const swept = this.#swept[outbox];
     if (swept === null) return 0;
-    const snapshot = await Session.open(this.#settings.mysql, this.#log);
+    const snapshot = await Session.open(this.#settings.mysql, this.#log, this.#counts.history);
     try {
       await snapshot.endWhenSilentFor(SNAPSHOT_SILENCE_MS);
       return await this.#write(this.#sweeping, leader, (session) =>

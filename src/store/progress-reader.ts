@@ -3,6 +3,7 @@ import { quoteTable } from '../model/identifier.ts';
 import type { Log } from '../model/log.ts';
 import type { LogHeadroom, OutboxProgress, Progress, ProgressReader, Surroundings } from '../model/progress.ts';
 import type { Position } from '../model/position.ts';
+import { ConnectionCounts } from '../model/server-counts.ts';
 import type { Settings } from '../model/settings.ts';
 import type { ServerFacts } from '../model/store.ts';
 import { type BinlogFile, readBinlogFiles } from './binlog-files.ts';
@@ -18,8 +19,14 @@ import { readWaitingJobs } from './waiting-jobs.ts';
 import { whereAllowed } from './where-allowed.ts';
 
 /** Plain reads by indexes, over a connection of its own, without a lock. */
-export function createProgressReader(settings: Settings, clock: Clock, log: Log): ProgressReader {
-  const slot = new SessionSlot({ mysql: settings.mysql, takeOverMs: settings.relay.takeOverMs, clock, log });
+export function createProgressReader(
+  settings: Settings,
+  clock: Clock,
+  log: Log,
+  counts = new ConnectionCounts(),
+): ProgressReader {
+  const { mysql, relay } = settings;
+  const slot = new SessionSlot({ mysql, takeOverMs: relay.takeOverMs, clock, log, counts });
   const outboxes = settings.outboxes.map(outboxFacts);
   let server: SeenServer | null = null;
   return {

@@ -2,7 +2,9 @@ import type { Socket } from 'node:net';
 import mysql from 'mysql2/promise';
 import { fault } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
+import { ConnectionCounts, type ConnectCause } from '../model/server-counts.ts';
 import type { MysqlSettings } from '../model/settings.ts';
+import { count } from '../model/stats.ts';
 import { classifyMysql } from '../mysql/classify.ts';
 import { connectionOptions } from '../mysql/connection.ts';
 import { SERVER_UUID, serverUuidIn } from '../mysql/server-uuid.ts';
@@ -38,23 +40,24 @@ export type Row = Readonly<Record<string, unknown>>;
 export class Session {
   readonly #connection: mysql.Connection;
   readonly #timeoutMs: number;
+  readonly #counts: ConnectionCounts;
   readonly serverUuid: string;
   #usable = true;
   /** One for each statement under way. */
   readonly #giveUp = new Set<(reason: Error) => void>();
 
-  private constructor(connection: mysql.Connection, timeoutMs: number, serverUuid: string) {
+  private constructor(connection: mysql.Connection, timeoutMs: number, serverUuid: string, counts: ConnectionCounts) {
     this.#connection = connection;
     this.#timeoutMs = timeoutMs;
     this.serverUuid = serverUuid;
+    this.#counts = counts;
+    counts.opened();
     // Without a listener a connection that dies while idle takes the process with it.
-    connection.on('error', () => {
-      this.#usable = false;
-    });
+    connection.on('error', (error: unknown) => this.#end(classifyMysql(error, 'waiting').fault.code));
   }
 
   /** Throws a `RelayError`. */
-  static async open(settings: MysqlSettings, log: Log): Promise<Session> {
+  static async open(settings: MysqlSettings, log: Log, counts = new ConnectionCounts()): Promise<Session> {
     const doing = `connecting to ${settings.host}:${settings.port}`;
     let connection: mysql.Connection;
     try {
@@ -67,7 +70,7 @@ export class Session {
       const timeout = settings.queryTimeoutMs;
       for (const sql of SETUP) await connection.query({ sql, timeout });
       await shortRowImages(connection, timeout, log);
-      return new Session(connection, timeout, await serverUuid(connection, timeout));
+      return new Session(connection, timeout, await serverUuid(connection, timeout), counts);
     } catch (error) {
       cut(connection);
       throw classifyMysql(error, doing);
@@ -123,17 +126,23 @@ export class Session {
       const classified = classifyMysql(error, doing);
       const { code } = classified.fault;
       const isReadOnly = READ_ONLY.has((error as { errno?: unknown }).errno);
-      if (code === 'MYSQL_UNREACHABLE' || code === 'MYSQL_QUERY_TIMEOUT' || isReadOnly) this.destroy();
+      if (code === 'MYSQL_UNREACHABLE' || code === 'MYSQL_QUERY_TIMEOUT' || isReadOnly) this.destroy(code);
+      if (code === 'MYSQL_DEADLOCK' || code === 'MYSQL_LOCK_WAIT') count(this.#counts.lockFaults, code);
       throw classified;
     }
   }
 
   /** Statements under way end at once: the library would leave them to their time-outs. */
-  destroy(): void {
-    this.#usable = false;
+  destroy(cause: ConnectCause = 'DONE'): void {
+    this.#end(cause);
     cut(this.#connection);
     for (const reject of this.#giveUp) reject(fault('MYSQL_UNREACHABLE', 'retry', 'the connection was ended'));
     this.#giveUp.clear();
+  }
+
+  #end(cause: ConnectCause): void {
+    if (this.#usable) this.#counts.ended(cause);
+    this.#usable = false;
   }
 }
 

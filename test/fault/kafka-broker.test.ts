@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SealedBatch } from '../../src/model/publisher.ts';
+import { newKafkaCounts } from '../../src/model/server-counts.ts';
 import type { KafkaCluster } from '../stack/handles.ts';
-import { connected, makeBatch, newProducer, told, TopicCorner } from '../stack/publishing.ts';
+import { connected, makeBatch, newProducer, RecordedLog, told, TopicCorner } from '../stack/publishing.ts';
 import { startKafka } from '../stack/stack.ts';
 import { until } from '../stack/until.ts';
 
@@ -69,16 +70,24 @@ describe('F5: a broker frozen in mid-request', () => {
 });
 
 test('a broker that is killed and comes back: the identical bytes go through', async () => {
-  await using publisher = await connected(brokers, { connectTimeoutMs: 500, requestTimeoutMs: 1500 });
+  const counts = newKafkaCounts();
+  const over = { connectTimeoutMs: 500, requestTimeoutMs: 1500 };
+  await using publisher = await connected(brokers, over, new RecordedLog(), counts);
   const topic = await topics.create();
   const producer = await newProducer(publisher);
   expect(told(await publisher.send(await makeBatch({ topic, producer, values: ['a'] })))).toBe('acked');
+  const { open } = counts;
+  expect([...counts.connects]).toEqual([['FIRST', open]]);
   const [node] = cluster.nodes;
   await node.kill();
+  await until(() => counts.open === 0, { withinMs: 5_000, what: 'the end of the connections' });
   const batch = await makeBatch({ topic, producer, sequence: 1, values: ['b'] });
   expect((await publisher.send(batch)).as).not.toBe('acked');
   expect(told(await publisher.send(batch))).toBe('refused KAFKA_UNREACHABLE retry');
   await node.start();
   await until(async () => (await publisher.send(batch)).as === 'acked', { withinMs: 20_000, what: 'the resend' });
   expect(await topics.counts(topic)).toEqual([2]);
+  expect(counts.connects.get('FIRST')).toBe(open);
+  expect(counts.connects.get('KAFKA_UNREACHABLE')).toBeGreaterThan(0);
+  expect(counts.open).toBe(counts.connects.get('KAFKA_UNREACHABLE'));
 });

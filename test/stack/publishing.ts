@@ -6,6 +6,7 @@ import { createPublisher } from '../../src/kafka/publisher.ts';
 import type { Log, LogFields } from '../../src/model/log.ts';
 import type { ProducerIdentity, Publisher, SealedBatch, SendOutcome } from '../../src/model/publisher.ts';
 import { emptyRow, Form } from '../../src/model/row.ts';
+import { type KafkaCounts, newKafkaCounts } from '../../src/model/server-counts.ts';
 import type { Compression, KafkaSettings } from '../../src/model/settings.ts';
 import { kafkaClient } from './kafka-client.ts';
 import { createTopics, topicNames, topicOffsets } from './patient-admin.ts';
@@ -59,8 +60,9 @@ export async function connected(
   brokers: readonly string[],
   over: Partial<KafkaSettings> = {},
   log: Log = new RecordedLog(),
+  counts: KafkaCounts = newKafkaCounts(),
 ): Promise<Publisher & AsyncDisposable> {
-  const publisher = createPublisher(kafkaSettings(brokers, over), log);
+  const publisher = createPublisher(kafkaSettings(brokers, over), log, counts);
   await publisher.connect(new AbortController().signal);
   return Object.assign(publisher, { [Symbol.asyncDispose]: () => publisher.close(1000) });
 }

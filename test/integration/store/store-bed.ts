@@ -4,6 +4,7 @@ import { complete, settingsOf } from '../../../src/config/settings.ts';
 import { systemClock } from '../../../src/model/clock.ts';
 import type { Log } from '../../../src/model/log.ts';
 import type { Checkpoint } from '../../../src/model/position.ts';
+import type { MysqlCounts } from '../../../src/model/server-counts.ts';
 import type { Retire, Settings } from '../../../src/model/settings.ts';
 import type { Leader, ParkedChanges, RetireRows } from '../../../src/model/store.ts';
 import { outboxMigrations, relayMigrations } from '../../../src/store/migrations.ts';
@@ -19,6 +20,7 @@ export interface StoreOptions {
   /** What is other than the bed's server and user. */
   readonly place?: Partial<MysqlPlace>;
   readonly log?: Log;
+  readonly counts?: MysqlCounts;
   /** Further keys of the outbox, as a configuration has them. */
   readonly outbox?: object;
 }
@@ -68,7 +70,7 @@ export class StoreBed implements AsyncDisposable {
   }
 
   store(options: StoreOptions = {}): MysqlStore {
-    const store = new MysqlStore(this.settings(options), systemClock, options.log ?? silent);
+    const store = new MysqlStore(this.settings(options), systemClock, options.log ?? silent, options.counts);
     this.#stores.push(store);
     return store;
   }

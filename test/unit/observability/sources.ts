@@ -1,9 +1,11 @@
 import type { Clock } from '../../../src/model/clock.ts';
 import type { Log } from '../../../src/model/log.ts';
 import type { PendingLimitState, Progress, Surroundings } from '../../../src/model/progress.ts';
+import { newServerCounts } from '../../../src/model/server-counts.ts';
 import { newRelayStats, type RelayStats, type TermProbe } from '../../../src/model/stats.ts';
 import { DatabaseWatch } from '../../../src/observability/database-watch.ts';
 import { createMetrics, type Metrics } from '../../../src/observability/metrics.ts';
+import { addServerMetrics } from '../../../src/observability/server-metrics.ts';
 import { Observer } from '../../../src/observability/observer.ts';
 
 export const OUTBOXES = ['app.outbox', 'app.invoices'];
@@ -39,6 +41,7 @@ export class Looked {
   surroundings: Partial<Surroundings> = {};
   readonly logged: string[] = [];
   readonly stats: RelayStats = newRelayStats();
+  readonly servers = newServerCounts();
   readonly watch: DatabaseWatch;
   readonly observer: Observer;
   readonly metrics: Metrics;
@@ -55,6 +58,7 @@ export class Looked {
     const source = { notPending: 0, delayed: 0, replaced: 0 };
     const observed = { observer: this.observer, source, relay: 'orders', version: '1.2.3', outboxes: OUTBOXES };
     this.metrics = createMetrics(observed);
+    addServerMetrics(this.metrics.registry, this.servers);
   }
 
   /** `seconds` later: a look at the database, and at the rest. */
