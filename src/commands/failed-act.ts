@@ -1,36 +1,23 @@
-import type { OutboxSettings, Settings } from '../model/settings.ts';
+import type { FailedActionReport } from '../http/failed-view.ts';
 import type { RowId } from '../model/row-ids.ts';
-import { FailedActions, type FailedAction } from '../store/failed-actions.ts';
+import type { Settings } from '../model/settings.ts';
+import type { FailedAction } from '../store/failed-actions.ts';
 import { type FailedRow, FailedRows, LATER_ROWS } from '../store/failed-rows.ts';
-import { idText, parseId } from '../store/people-ids.ts';
 import { Session } from '../store/session.ts';
 import type { CommandBody, CommandContext } from './command.ts';
 import { confirmed } from './confirm.ts';
 import { ExitCode } from './exit-codes.ts';
 import { filterOf, isUnfiltered } from './failed-filter.ts';
-import { type FailedActionReport, pairText, reportedRow } from './failed-report.ts';
+import { actedRow, carryOut, laterPublished, namedRows, type Plan, SHOWN_ROWS } from './failed-plan.ts';
+import { pairText, reportedRow } from './failed-report.ts';
 import { oneOutbox, type Options, outboxesWithStatus, outboxName } from './option-values.ts';
 import { usageError } from './problem.ts';
 import { countText, escapedText, rowsText } from './text.ts';
 import { whoAsks } from './who.ts';
 
-/** Rows of one transaction. */
-const BATCH_ROWS = 200;
 /** Rows of one run; the rest by another. */
 const RUN_ROWS = 100_000;
 const PAGE_ROWS = 1_000;
-/** Rows told before the question, and looked behind for later events. */
-const SHOWN_ROWS = 20;
-
-/** What is to be done in one outbox. */
-interface Plan {
-  readonly outbox: OutboxSettings;
-  readonly failed: FailedRows;
-  readonly rows: readonly FailedRow[];
-  /** Named, but not there or not failed. */
-  readonly notFailed: readonly RowId[];
-  readonly more: boolean;
-}
 
 export const failedRetry: CommandBody = (context) => act('retry', context);
 export const failedDiscard: CommandBody = (context) => act('discard', context);
@@ -42,7 +29,9 @@ async function act(action: FailedAction, context: CommandContext): Promise<ExitC
   const session = await Session.open(settings.mysql, log);
   try {
     const plans =
-      args.length > 0 ? [await named(session, settings, args, options)] : await matching(session, settings, options);
+      args.length > 0
+        ? [await namedRows(session, oneOutbox(settings, options), args)]
+        : await matching(session, settings, options);
     const count = plans.reduce((sum, { rows }) => sum + rows.length, 0);
     const report: FailedActionReport = {
       version: 1,
@@ -59,7 +48,11 @@ async function act(action: FailedAction, context: CommandContext): Promise<ExitC
     }
     for (const plan of plans) {
       if (dryRun) for (const row of plan.rows) tellRow(report, plan, row.id, row, 'would', context);
-      else await carryOut(session, plan, report, context);
+      else {
+        await carryOut(session, plan, { action, settings, who: whoAsks() }, (id, row, outcome) =>
+          tellRow(report, plan, id, row, outcome, context),
+        );
+      }
       for (const id of plan.notFailed) tellRow(report, plan, id, null, 'not-failed', context);
     }
     if (options['json'] === true) context.print(JSON.stringify(report));
@@ -79,21 +72,6 @@ function checkUsage(args: readonly string[], options: Options): void {
   if (args.length > 0 && byFilter) throw usageError('ids go without --all, --topic, --since and --reason');
 }
 
-async function named(session: Session, settings: Settings, args: readonly string[], options: Options): Promise<Plan> {
-  const outbox = oneOutbox(settings, options);
-  const failed = await FailedRows.open(session, outbox);
-  const ids = new Set<RowId>();
-  for (const arg of args) {
-    const id = parseId(failed.kind, arg);
-    if (id === null) throw usageError(`${escapedText(arg)} is no id of ${outboxName(outbox)}`);
-    ids.add(id);
-  }
-  // A collation may take a row for one of these that has another key.
-  const rows = (await failed.byIds([...ids], true)).filter((row) => ids.has(row.id));
-  const notFailed = [...ids].filter((id) => !rows.some((row) => row.id === id));
-  return { outbox, failed, rows, notFailed, more: false };
-}
-
 async function matching(session: Session, settings: Settings, options: Options): Promise<Plan[]> {
   const filter = filterOf(options);
   const plans: Plan[] = [];
@@ -110,17 +88,6 @@ async function matching(session: Session, settings: Settings, options: Options):
     plans.push({ outbox, failed, rows: rows.reverse(), notFailed: [], more: page.next !== null });
   }
   return plans;
-}
-
-async function laterPublished(plans: readonly Plan[]): Promise<number | null> {
-  let sum: number | null = null;
-  for (const { failed, rows } of plans) {
-    for (const { id } of rows.slice(0, SHOWN_ROWS)) {
-      const later = await failed.laterPublished(id);
-      if (later !== null) sum = (sum ?? 0) + later;
-    }
-  }
-  return sum;
 }
 
 /** What will be done, before it is asked for. */
@@ -154,27 +121,6 @@ function tell(report: FailedActionReport, plans: readonly Plan[], count: number,
   }
 }
 
-async function carryOut(
-  session: Session,
-  plan: Plan,
-  report: FailedActionReport,
-  context: CommandContext,
-): Promise<void> {
-  const { settings } = context;
-  const actions = new FailedActions(session, settings, plan.outbox, plan.failed, whoAsks());
-  for (let at = 0; at < plan.rows.length; at += BATCH_ROWS) {
-    const some = plan.rows.slice(at, at + BATCH_ROWS);
-    const { done, held, notFailed } = await actions.act(
-      report.action,
-      some.map(({ id }) => id),
-    );
-    const rowOf = new Map([...some, ...done].map((row) => [row.id, row]));
-    for (const row of done) tellRow(report, plan, row.id, row, 'done', context);
-    for (const id of held) tellRow(report, plan, id, rowOf.get(id) ?? null, 'held', context);
-    for (const id of notFailed) tellRow(report, plan, id, rowOf.get(id) ?? null, 'not-failed', context);
-  }
-}
-
 const WORDS = {
   retry: { done: 'pending again', would: 'would be pending again' },
   discard: { done: 'deleted', would: 'would be deleted' },
@@ -182,16 +128,14 @@ const WORDS = {
 
 function tellRow(
   report: FailedActionReport,
-  { outbox, failed }: Plan,
+  plan: Plan,
   id: RowId,
   row: FailedRow | null,
   outcome: FailedActionReport['rows'][number]['outcome'],
   { options, print }: CommandContext,
 ): void {
-  const shown = row === null ? null : reportedRow('', failed.kind, row);
-  const { topic = null, key = null, keyHex = null, error = null } = shown ?? {};
-  const text = idText(failed.kind, id);
-  report.rows.push({ outbox: outboxName(outbox), id: text, topic, keyHex, error, outcome });
+  const acted = actedRow(plan, id, row, outcome);
+  report.rows.push(acted);
   if (options['json'] === true) return;
   const became =
     outcome === 'held'
@@ -199,7 +143,10 @@ function tellRow(
       : outcome === 'not-failed'
         ? 'left: not there, or not failed'
         : WORDS[report.action][outcome];
+  const { error } = acted;
   const pair =
-    shown === null ? '' : `  ${pairText({ topic, key })}${error === null ? '' : `  (${escapedText(error)})`}`;
-  print(`${escapedText(outboxName(outbox))} ${escapedText(text)}  ${became}${pair}`);
+    row === null
+      ? ''
+      : `  ${pairText(reportedRow('', plan.failed.kind, row))}${error === null ? '' : `  (${escapedText(error)})`}`;
+  print(`${escapedText(acted.outbox)} ${escapedText(acted.id)}  ${became}${pair}`);
 }

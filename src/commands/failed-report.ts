@@ -1,71 +1,19 @@
 import Table from 'cli-table3';
 import { z } from 'zod';
+import { failedRowSchema, type ReportedRow } from '../http/failed-view.ts';
 import type { FailedRow } from '../store/failed-rows.ts';
 import { type IdKind, idText } from '../store/people-ids.ts';
 import { ageText, countText, escapedText } from './text.ts';
-
-/** One failed row, without payload and headers. Times are UTC. */
-const failedRow = z.object({
-  /** `schema.table` */
-  outbox: z.string(),
-  id: z.string(),
-  status: z.string(),
-  topic: z.string().nullable(),
-  /** The aggregate id as text; what is no UTF-8 is replaced. `keyHex` has its bytes. */
-  key: z.string().nullable(),
-  keyHex: z.string().nullable(),
-  eventType: z.string().nullable(),
-  attempts: z.number(),
-  error: z.string().nullable(),
-  createdAt: z.string().nullable(),
-  availableAt: z.string().nullable(),
-  ageMs: z.number().nullable(),
-});
-export type ReportedRow = z.infer<typeof failedRow>;
-
-/** What `failed list --json` prints. Fields may be added; a changed meaning raises `version`. */
-export const failedListSchema = z.object({
-  version: z.literal(1),
-  rows: z.array(failedRow),
-  /** There are more than `--limit` lets see. */
-  more: z.boolean(),
-});
 
 const hiddenValue = z.object({ bytes: z.number(), sha256: z.string() }).nullable();
 
 /** What `failed show --json` prints. Payload and headers by size and SHA-256 only. */
 export const failedShowSchema = z.object({
   version: z.literal(1),
-  row: failedRow,
+  row: failedRowSchema,
   payload: hiddenValue,
   headers: hiddenValue,
 });
-
-/** What `failed retry --json` and `failed discard --json` print. */
-export const failedActionSchema = z.object({
-  version: z.literal(1),
-  action: z.enum(['retry', 'discard']),
-  dryRun: z.boolean(),
-  /**
-   * Later events of the same aggregates that are published already, in a bounded look behind the first rows; null where
-   * that cannot be told.
-   */
-  laterPublished: z.number().nullable(),
-  rows: z.array(
-    z.object({
-      outbox: z.string(),
-      id: z.string(),
-      topic: z.string().nullable(),
-      keyHex: z.string().nullable(),
-      error: z.string().nullable(),
-      /** `would`: a dry run. `held`: another transaction holds the row. `not-failed`: nothing to do. */
-      outcome: z.enum(['done', 'would', 'held', 'not-failed']),
-    }),
-  ),
-  /** More rows match than are acted on at once. */
-  more: z.boolean(),
-});
-export type FailedActionReport = z.infer<typeof failedActionSchema>;
 
 export function reportedRow(outbox: string, kind: IdKind, row: FailedRow): ReportedRow {
   const { topic, key, eventType, attempts, error, status, ageMs } = row;

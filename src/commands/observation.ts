@@ -40,7 +40,7 @@ export async function observe(parts: ObservedParts): Promise<Observed> {
   const { settings, log, store, publisher, source, servers, limits } = parts;
   const stats = newRelayStats();
   if (settings.http.port === 0) return { stats, store, publisher, stop: () => Promise.resolve() };
-  const [{ DatabaseWatch }, { History }, { addProcessMetrics, createMetrics }, { Observer }, observed, { serveHttp }] =
+  const [{ DatabaseWatch }, { History }, { addProcessMetrics, createMetrics }, { Observer }, observed, http] =
     await Promise.all([
       import('../observability/database-watch.ts'),
       import('../observability/history.ts'),
@@ -51,9 +51,11 @@ export async function observe(parts: ObservedParts): Promise<Observed> {
         import('../observability/observed-publisher.ts'),
         import('../observability/server-metrics.ts'),
       ]),
-      import('../http/server.ts'),
+      Promise.all([import('../http/server.ts'), import('./http-desk.ts')]),
     ]);
   const [{ observedStore }, { observedPublisher }, { addServerMetrics }] = observed;
+  const [{ serveHttp }, { httpDesk }] = http;
+  const desk = httpDesk(settings, log);
   const reader = createProgressReader(settings, clock, log, servers.mysql.progress);
   const history = new History();
   const onLook = (): void => {
@@ -75,7 +77,7 @@ export async function observe(parts: ObservedParts): Promise<Observed> {
   const end = new AbortController();
   const running = Promise.all([
     watch.run(end.signal),
-    serveHttp({ settings: settings.http, relay, outboxes, observer, history, metrics, clock, log }, end.signal),
+    serveHttp({ settings: settings.http, relay, outboxes, observer, history, metrics, desk, clock, log }, end.signal),
   ]);
   return {
     stats,

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
 import { expect, test } from 'vitest';
-import { failedActionSchema, failedListSchema, failedShowSchema } from '../../../src/commands/failed-report.ts';
+import { failedShowSchema } from '../../../src/commands/failed-report.ts';
+import { failedActionSchema, failedListSchema } from '../../../src/http/failed-view.ts';
 import { CommandBed, numbers } from './command-bed.ts';
 
 const SECRET = 'hunter2hunter2';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { failedListSchema } from '../../../src/commands/failed-report.ts';
+import { failedListSchema } from '../../../src/http/failed-view.ts';
 import { insertRows } from '../../stack/outbox-rows.ts';
 import { readRecords } from '../../stack/read-records.ts';
 import type { RelayBed } from '../../stack/relay-bed.ts';

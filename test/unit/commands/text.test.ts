@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { listText, type ReportedRow, showText } from '../../../src/commands/failed-report.ts';
+import { listText, showText } from '../../../src/commands/failed-report.ts';
+import type { ReportedRow } from '../../../src/http/failed-view.ts';
 import { ageOption, sinceOption } from '../../../src/commands/option-values.ts';
 import { escapedText } from '../../../src/commands/text.ts';
 
