@@ -3,7 +3,7 @@ import { isDenied } from './asked.ts';
 import { type Finding, findingsOf } from './finding.ts';
 import { LONG_TRANSACTION_SECONDS, type ServerFacts } from './server-facts.ts';
 
-/** Connections of one relay at most: leader, flush, sweep, job, limits, retention, HTTP's, and the dump's two. */
+/** Connections of one relay at most: leader, flush, rows, sweep, jobs, limits, retention, HTTP's, and the dump's two. */
 const RELAY_CONNECTIONS = 10;
 const SHORT_TIMEOUT_SECONDS = 30;
 
