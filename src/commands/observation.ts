@@ -6,7 +6,7 @@ import type { PendingLimitState } from '../model/progress.ts';
 import type { Publisher } from '../model/publisher.ts';
 import type { ServerCounts } from '../model/server-counts.ts';
 import type { Settings } from '../model/settings.ts';
-import { ackedRows, newRelayStats, type RelayStats } from '../model/stats.ts';
+import { ackedRows, newRelayStats, noteError, type RelayStats } from '../model/stats.ts';
 import type { Store } from '../model/store.ts';
 import { createProgressReader } from '../store/progress-reader.ts';
 import { version } from './version.ts';
@@ -71,9 +71,7 @@ export async function observe(parts: ObservedParts): Promise<Observed> {
   addServerMetrics(metrics.registry, servers);
   addProcessMetrics(metrics.registry);
   stats.onPublished = (latencyMs) => metrics.publishLatency.observe(Math.max(0, latencyMs) / 1000);
-  const noteFault = (code: FaultCode): void => {
-    if (code !== 'STOPPED') stats.lastError = { code, atMs: clock.nowMs() };
-  };
+  const noteFault = (code: FaultCode): void => noteError(stats, code, clock.nowMs());
   const end = new AbortController();
   const running = Promise.all([
     watch.run(end.signal),

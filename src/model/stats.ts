@@ -73,7 +73,7 @@ export interface RelayStats {
   fault: FaultCode | null;
   /** Terms that ended by a fault, and losses of leadership, by code. */
   readonly termsEnded: Map<FaultCode, number>;
-  /** The last fault of a term, the stream, a send or the store; also one that was mended at once. */
+  /** The last fault of a term, the stream, a send or the store; also one that was mended at once. See `noteError`. */
   lastError: { readonly code: FaultCode; readonly atMs: number } | null;
 
   transactions: number;
@@ -161,6 +161,13 @@ export function tallyOf(counts: RowTally, word: string): ByOutbox {
   let byOutbox = counts.get(word);
   if (byOutbox === undefined) counts.set(word, (byOutbox = []));
   return byOutbox;
+}
+
+/** Ends of terms and of waits that people have asked for. */
+const NO_ERRORS: ReadonlySet<FaultCode> = new Set<FaultCode>(['STOPPED', 'RESYNC', 'PAUSED']);
+
+export function noteError(stats: RelayStats, code: FaultCode, nowMs: number): void {
+  if (!NO_ERRORS.has(code)) stats.lastError = { code, atMs: nowMs };
 }
 
 /** Rows that Kafka has acknowledged since the process began. */

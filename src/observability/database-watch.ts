@@ -8,7 +8,7 @@ const INTERVAL_MS = 1_000;
 /** Looking at the tables takes at most this share of the time, whatever it costs. */
 const REST_PER_LOOK = 100;
 const LONGEST_REST_MS = 60_000;
-/** What is around the relay changes slowly, and is asked for by several statements. */
+/** What is around the relay changes slowly, unless there is a job, and is asked for by several statements. */
 const SURROUNDINGS_REST_MS = 5_000;
 /** Heads of the log that have not been routed: of more than this every second one is forgotten. */
 const MOST_HEADS = 512;
@@ -23,20 +23,14 @@ export interface DatabaseWatchOptions {
 
 /** When something that costs is looked at again. */
 class Turn {
-  readonly #restMs: number;
   #nextMs = -Infinity;
-
-  /** `restMs`: at least. */
-  constructor(restMs: number) {
-    this.#restMs = restMs;
-  }
 
   isDue(nowMs: number): boolean {
     return nowMs >= this.#nextMs;
   }
 
-  rest(nowMs: number, tookMs: number): void {
-    this.#nextMs = nowMs + Math.min(LONGEST_REST_MS, Math.max(this.#restMs, tookMs * REST_PER_LOOK));
+  rest(nowMs: number, tookMs: number, atLeastMs = 0): void {
+    this.#nextMs = nowMs + Math.min(LONGEST_REST_MS, Math.max(atLeastMs, tookMs * REST_PER_LOOK));
   }
 }
 
@@ -51,8 +45,8 @@ export class DatabaseWatch {
   #headsEpoch: number | null = null;
   /** Of the term at the last look. */
   #epoch: number | null = null;
-  readonly #outboxesTurn = new Turn(0);
-  readonly #surroundingsTurn = new Turn(SURROUNDINGS_REST_MS);
+  readonly #outboxesTurn = new Turn();
+  readonly #surroundingsTurn = new Turn();
   /** As it was at the last look that succeeded. */
   latest: (Pick<Progress, 'head' | 'leader' | 'paused' | 'purge'> & { readonly atMs: number }) | null = null;
   /** By outbox, as it was when the tables were last looked at; null where rows have no state. */
@@ -119,11 +113,11 @@ export class DatabaseWatch {
         this.#outboxesTurn.rest(nowMs, took.outboxesTookMs);
       }
       if (surroundings !== null) {
-        const { standbys } = surroundings;
+        const { standbys, jobs } = surroundings;
         const most = standbys === null ? null : Math.max(standbys, this.#standbys ?? 0);
         this.surroundings = { ...surroundings, standbys: most };
         this.#standbys = standbys;
-        this.#surroundingsTurn.rest(nowMs, took.surroundingsTookMs);
+        this.#surroundingsTurn.rest(nowMs, took.surroundingsTookMs, jobs.length > 0 ? 0 : SURROUNDINGS_REST_MS);
       }
       if (head !== null) this.#heads.push({ position: head, seenMs: beganMs });
       this.#forgetRouted();

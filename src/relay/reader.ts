@@ -5,7 +5,7 @@ import type { Log } from '../model/log.ts';
 import { formatPosition } from '../model/position.ts';
 import type { SweepSettings } from '../model/settings.ts';
 import type { Source } from '../model/source.ts';
-import { count, type RelayStats } from '../model/stats.ts';
+import { count, noteError, type RelayStats } from '../model/stats.ts';
 import type { Parking } from './parking.ts';
 import type { Router } from './router.ts';
 
@@ -77,7 +77,7 @@ export class Reader {
       if (signal.aborted || fault === null) return null;
       const resumeAt = formatPosition(this.#deps.router.routedThrough.position);
       count(this.#deps.stats.streamsLost, fault.code);
-      this.#deps.stats.lastError = { code: fault.code, atMs: clock.nowMs() };
+      noteError(this.#deps.stats, fault.code, clock.nowMs());
       if (fault.code === 'BINLOG_SERVER_ID_CLASH') {
         // Who reads with our id may be our successor, whose lock was ours until a moment ago: the next ping tells.
         await pause(clock, this.#deps.takeOverMs, signal);

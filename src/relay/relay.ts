@@ -1,7 +1,7 @@
 import { backOffMs } from '../delivery/back-off.ts';
 import { isAborted, pause } from '../model/clock.ts';
 import { type Fault, type FaultCode, RelayError } from '../model/fault.ts';
-import { count, newRelayStats, type RelayPhase, type RelayStats } from '../model/stats.ts';
+import { count, newRelayStats, noteError, type RelayPhase, type RelayStats } from '../model/stats.ts';
 import type { Leader } from '../model/store.ts';
 import { rest } from './pausing.ts';
 import { SentRows } from './sent-rows.ts';
@@ -53,7 +53,7 @@ export async function runRelay(deps: RelayDeps, stop: AbortSignal): Promise<Faul
   };
   const noteFault = (code: FaultCode): void => {
     stats.fault = code;
-    stats.lastError = { code, atMs: clock.nowMs() };
+    noteError(stats, code, clock.nowMs());
   };
   stop.addEventListener('abort', () => enter('stopping'), { once: true });
   /** Why the saved checkpoint is of no use; told by the term that found out. */
