@@ -138,6 +138,8 @@ export interface Store {
    * read by primary key.
    */
   isPaused(): Promise<boolean | null>;
+  /** Tells those who have asked that this leader has come to rest. */
+  rested(leader: Leader): Promise<void>;
   /** Null on the first start of this relay. */
   saved(): Promise<SavedOffsets | null>;
   /** Why this server cannot go on behind a checkpoint that was saved on it; null: nothing is known against it. */

@@ -120,6 +120,8 @@ async function lead(deps: Deps, stop: AbortSignal, enter: Enter, unusable: Fault
       const end = await term(deps, leader, stop, enter, unusable);
       if (end.as !== 'paused') return end;
     }
+    if (isAborted(stop)) return { as: 'stopped' };
+    await store.rested(leader);
     enter('paused');
     await rest(deps, leader, AbortSignal.any([stop, leader.lost]));
     if (isAborted(stop)) return { as: 'stopped' };

@@ -114,6 +114,10 @@ export class MysqlStore implements Store {
     return this.#read((session) => isPaused(session, this.#settings));
   }
 
+  async rested(leader: Leader): Promise<void> {
+    await this.#write(this.#statements, leader, (session) => this.#offsets.rested(session, leader));
+  }
+
   saved(): Promise<SavedOffsets | null> {
     return this.#statements.use((session) => this.#offsets.read(session));
   }

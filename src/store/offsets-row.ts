@@ -69,6 +69,11 @@ export class OffsetsRow {
     await this.#update(session, leader, 'server_uuid = ?, ', [serverUuid]);
   }
 
+  /** For those who have asked for a pause. */
+  rested(session: Session, leader: Leader): Promise<void> {
+    return this.#update(session, leader, 'rested_epoch = ?, ', [leader.epoch]);
+  }
+
   /** Only in a transaction that has the row locked. */
   async raiseHigh(session: Session, leader: Leader, high: Position): Promise<void> {
     const sql = `SELECT high_file, high_position FROM ${this.#table} WHERE name = ?`;

@@ -3,9 +3,8 @@ import { RelayError } from '../model/fault.ts';
 import { quoteTable } from '../model/identifier.ts';
 import type { Scope } from '../model/parked.ts';
 import type { Settings } from '../model/settings.ts';
-import type { Candidate } from '../model/store.ts';
 import type { Row, Session } from './session.ts';
-import { SweepSelect } from './sweep-select.ts';
+import { type PendingRow, SweepSelect } from './sweep-select.ts';
 import { WaitingTable } from './waiting-table.ts';
 
 /** What is parked, as people see it. Ages and times until by the server's clock. */
@@ -14,6 +13,8 @@ export interface ParkedFacts {
   readonly parked: readonly ParkedScope[];
   /** Of all of them, shown or not. */
   readonly total: number;
+  /** Since the oldest pending row that is under none of them became due; 0: there is none. Null: not known. */
+  readonly oldestFreeMs: number | null;
 }
 
 export interface ParkedScope {
@@ -49,7 +50,7 @@ export async function readParked(session: Session, settings: Settings, limit: nu
   const { name } = settings.relay;
   const [counted] = await session.rows(doing, `SELECT COUNT(*) AS total FROM ${table} WHERE relay = ?`, [name]);
   const total = Number(counted['total']);
-  if (total === 0) return { parked: [], total };
+  if (total === 0) return { parked: [], total, oldestFreeMs: null };
   const rows = await session.rows(
     doing,
     `SELECT kind, topic, \`partition\`, key_bytes, partitions, attempts, reason, outbox, row_id,
@@ -59,11 +60,27 @@ export async function readParked(session: Session, settings: Settings, limit: nu
      ORDER BY FIELD(kind, 'everything', 'topic', 'topic-partition', 'pair'), since LIMIT ${limit}`,
     [name],
   );
+  const scopes = rows.map((row) => ({ row, covers: coverOf(row) }));
   const waiting = await waitingRows(session, settings);
-  return { parked: rows.map((row) => scopeOf(row, waiting)), total };
+  return {
+    parked: scopes.map(({ row, covers }) => ({
+      ...scopeOf(row),
+      rowsWaiting: waiting === null || covers === null ? null : waiting.filter(covers).length,
+    })),
+    total,
+    oldestFreeMs: total > rows.length || waiting === null ? null : oldestFreeMs(waiting, scopes),
+  };
 }
 
-function scopeOf(row: Row, waiting: readonly Candidate[] | null): ParkedScope {
+/** Null, too, where a scope does not say which rows are under it. */
+function oldestFreeMs(waiting: readonly PendingRow[], scopes: readonly { readonly covers: Covers | null }[]) {
+  const covers = scopes.map((scope) => scope.covers);
+  if (!covers.every((each) => each !== null)) return null;
+  const free = waiting.filter((row) => !covers.some((isUnder) => isUnder(row)));
+  return Math.max(0, ...free.map(({ dueForMs }) => dueForMs ?? 0));
+}
+
+function scopeOf(row: Row): Omit<ParkedScope, 'rowsWaiting'> {
   const kind = row['kind'] as Scope['kind'];
   const partition = Number(row['partition']);
   const key = row['key_bytes'] as Buffer;
@@ -78,7 +95,6 @@ function scopeOf(row: Row, waiting: readonly Candidate[] | null): ParkedScope {
     sinceMs: Math.max(0, Number(row['since_ms'])),
     dueInMs: row['due_in_ms'] === null ? null : Math.max(0, Number(row['due_in_ms'])),
     row: typeof outbox === 'string' && typeof id === 'string' ? { outbox, id } : null,
-    rowsWaiting: waiting === null ? null : rowsUnder(row, waiting),
   };
 }
 
@@ -86,19 +102,22 @@ function keyText(key: Buffer): string {
   return key[0] === NO_AGGREGATE ? `(no aggregate) ${key.toString('utf8', 1)}` : key.toString();
 }
 
-/** Null where a partition cannot be told of a key. */
-function rowsUnder(row: Row, waiting: readonly Candidate[]): number | null {
+type Covers = (row: PendingRow) => boolean;
+
+/** Which rows are under a scope; null where the partition of a key cannot be told. */
+function coverOf(row: Row): Covers | null {
   const { kind, topic } = row;
-  if (kind === 'everything') return waiting.length;
-  const inTopic = waiting.filter((candidate) => parkableTopic(candidate.topic) === topic);
-  if (kind === 'topic') return inTopic.length;
-  if (kind === 'pair') return inTopic.filter(({ key }) => key.equals(row['key_bytes'] as Buffer)).length;
+  if (kind === 'everything') return () => true;
+  const isInTopic: Covers = (waiting) => parkableTopic(waiting.topic) === topic;
+  if (kind === 'topic') return isInTopic;
+  if (kind === 'pair') return (waiting) => isInTopic(waiting) && waiting.key.equals(row['key_bytes'] as Buffer);
   const partitions = Number(row['partitions']);
   if (partitions === 0) return null;
-  const partition = Number(row['partition']);
-  return inTopic.filter(({ key }) => {
-    return partitionOf(key, key[0] === NO_AGGREGATE ? 1 : 0, key.length, partitions) === partition;
-  }).length;
+  return (waiting) => {
+    const { key } = waiting;
+    const start = key[0] === NO_AGGREGATE ? 1 : 0;
+    return isInTopic(waiting) && partitionOf(key, start, key.length, partitions) === row['partition'];
+  };
 }
 
 function parkableTopic(topic: string | null): string {
@@ -106,8 +125,8 @@ function parkableTopic(topic: string | null): string {
 }
 
 /** What is pending in all outboxes; null where it is too much, or an index is missing. */
-async function waitingRows(session: Session, settings: Settings): Promise<readonly Candidate[] | null> {
-  const all: Candidate[] = [];
+async function waitingRows(session: Session, settings: Settings): Promise<readonly PendingRow[] | null> {
+  const all: PendingRow[] = [];
   for (const [index, outbox] of settings.outboxes.entries()) {
     const { status } = outbox.columns;
     if (outbox.retire === 'keep' || status === null) continue;

@@ -1,6 +1,7 @@
 import { RelayError } from '../model/fault.ts';
 import { quoteTable } from '../model/identifier.ts';
 import type { Settings } from '../model/settings.ts';
+import { lockName } from './leadership.ts';
 import { isLockWait } from './relay-transaction.ts';
 import type { Row, Session } from './session.ts';
 
@@ -40,20 +41,28 @@ export async function isPaused(session: Session, settings: Settings): Promise<bo
 }
 
 /**
- * Asks the relay to pause, also one that has never run. What was asked before stays. Returns what holds now. `by`: user
- * and host of the operating system.
+ * Asks the relay to pause, also one that has never run. What was asked before stays. Returns what holds now; `changed`:
+ * it is new. `by`: user and host of the operating system.
  */
-export async function askToPause(session: Session, settings: Settings, by: string): Promise<Pause> {
+export async function askToPause(
+  session: Session,
+  settings: Settings,
+  by: string,
+): Promise<Pause & { readonly changed: boolean }> {
+  const before = await readPause(session, settings);
+  if (before !== null) return { ...before, changed: false };
   await patiently(async () => {
     await session.change(
       'pausing the relay',
       `INSERT INTO ${tableOf(settings)} (name, paused_at, paused_by) VALUES (?, UTC_TIMESTAMP(6), ?)
-       ON DUPLICATE KEY UPDATE paused_by = IF(paused_at IS NULL, VALUES(paused_by), paused_by),
+       ON DUPLICATE KEY UPDATE rested_epoch = IF(paused_at IS NULL, NULL, rested_epoch), paused_by = IF(paused_at IS NULL, VALUES(paused_by), paused_by),
          paused_at = COALESCE(paused_at, VALUES(paused_at))`,
       [settings.relay.name, Array.from(by).slice(0, BY_CHARACTERS).join('')],
     );
   });
-  return (await readPause(session, settings))!;
+  const held = await readPause(session, settings);
+  // Somebody has resumed it in between: that is what holds.
+  return { ...(held ?? { sinceMs: 0, by }), changed: true };
 }
 
 /** Returns what held before; null: it was not paused. */
@@ -63,11 +72,26 @@ export async function askToResume(session: Session, settings: Settings): Promise
   await patiently(async () => {
     await session.change(
       'resuming the relay',
-      `UPDATE ${tableOf(settings)} SET paused_at = NULL, paused_by = NULL WHERE name = ?`,
+      `UPDATE ${tableOf(settings)} SET paused_at = NULL, paused_by = NULL, rested_epoch = NULL WHERE name = ?`,
       [settings.relay.name],
     );
   });
   return before;
+}
+
+/** What has come of it: the epoch of the leader, and whether it rests; null: nobody leads. */
+export async function readFollower(
+  session: Session,
+  settings: Settings,
+): Promise<{ readonly epoch: number; readonly isResting: boolean | null }> {
+  const [row] = (await session.rows(
+    'looking whether the leader rests',
+    `SELECT IS_USED_LOCK(?) AS holder, epoch, COALESCE(rested_epoch = epoch, FALSE) AS rests
+     FROM ${tableOf(settings)} WHERE name = ?`,
+    [lockName(settings.mysql.database, settings.relay.name), settings.relay.name],
+  )) as (Row | undefined)[];
+  if (row === undefined) return { epoch: 0, isResting: null };
+  return { epoch: Number(row['epoch']), isResting: row['holder'] === null ? null : Number(row['rests']) === 1 };
 }
 
 function tableOf(settings: Settings): string {

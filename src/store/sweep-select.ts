@@ -21,6 +21,11 @@ export interface IdPage {
   readonly next: SweepCursor | null;
 }
 
+/** A pending row, and for how long it has been due: negative before its time, null where it has none. */
+export interface PendingRow extends Candidate {
+  readonly dueForMs: number | null;
+}
+
 /** What is in a cursor. `dueAt` as the server shows it; null where the table has no such column, or ids are the order. */
 interface Place extends SweepCursor {
   readonly dueAt: string | null;
@@ -135,42 +140,56 @@ export class SweepSelect {
     return rows.length > 0;
   }
 
-  /** Pending rows, due or not, without their sizes: payloads, which may be large, are not touched. */
-  async pendingRows(session: Session, limit: number): Promise<readonly Candidate[]> {
-    const { index } = await this.#waiting.facts(session);
+  /** Pending rows, due or not, and for how long they have been due. Their payloads, which may be large, are not touched. */
+  async pendingRows(session: Session, limit: number): Promise<readonly PendingRow[]> {
+    const { index, hasIntegerId } = await this.#waiting.facts(session);
+    const dueForMs =
+      this.#dueAt === null ? 'NULL' : `TIMESTAMPDIFF(MICROSECOND, ${this.#dueAt}, UTC_TIMESTAMP(6)) DIV 1000`;
     const where = `FORCE INDEX (${index}) WHERE ${this.pending} LIMIT ${limit}`;
-    return (await this.#candidates(session, where, '0')).rows;
+    const { rows, isUuid } = await this.#values(session, { dueAt: dueForMs, bytes: '0' }, where);
+    return rows.map((values) => ({
+      ...this.#candidateOf(values, isUuid, hasIntegerId),
+      dueForMs: values[AT.dueAt] === null ? null : Number(values[AT.dueAt]),
+    }));
   }
 
-  /** From the index on; `last` is behind the last row. `bytes`: what to take for their sizes, an expression. */
-  async #candidates(
-    session: Session,
-    rest: string,
-    bytes?: string,
-  ): Promise<{ rows: Candidate[]; last: SweepCursor | null }> {
+  /** From the index on; `last` is behind the last row. */
+  async #candidates(session: Session, rest: string): Promise<{ rows: Candidate[]; last: SweepCursor | null }> {
     const { hasIntegerId, documentBytes } = await this.#waiting.facts(session);
+    const { rows, isUuid } = await this.#values(session, { dueAt: this.#dueAt ?? 'NULL', bytes: documentBytes }, rest);
+    const found = rows.map((values) => this.#candidateOf(values, isUuid, hasIntegerId));
+    return { rows: found, last: rows.length === 0 ? null : placeOf(rows.at(-1)![AT.dueAt], found.at(-1)!.id) };
+  }
+
+  async #values(
+    session: Session,
+    { dueAt, bytes }: { readonly dueAt: string; readonly bytes: string },
+    rest: string,
+  ): Promise<{ rows: (Buffer | null)[][]; isUuid: boolean }> {
     const { aggregateId, idempotencyKey, attempts } = this.#columns;
     const listed: string[] = [];
     listed[AT.id] = this.#id;
-    listed[AT.dueAt] = this.#dueAt ?? 'NULL';
+    listed[AT.dueAt] = dueAt;
     listed[AT.key] = quoteIdentifier(aggregateId);
     listed[AT.idempotencyKey] = quoteIdentifier(idempotencyKey);
     listed[AT.attempts] = attempts === null ? '0' : quoteIdentifier(attempts);
-    listed[AT.bytes] = bytes ?? documentBytes;
+    listed[AT.bytes] = bytes;
     const { rows, fields } = await session.raw(
       `looking for waiting rows of ${this.#table}`,
       `SELECT ${[...listed, ...this.#topic.names.map(quoteIdentifier)].join(', ')} FROM ${this.#table} ${rest}`,
     );
-    const isUuid = isUuidColumn(fields[AT.idempotencyKey]);
-    const found = rows.map((values) => ({
+    return { rows, isUuid: isUuidColumn(fields[AT.idempotencyKey]) };
+  }
+
+  #candidateOf(values: readonly (Buffer | null)[], isUuid: boolean, hasIntegerId: boolean): Candidate {
+    return {
       outbox: this.#outbox,
       id: idFrom(values[AT.id]!, hasIntegerId),
       topic: this.#topic.of(values, AT.firstOfTopic)?.toString() ?? null,
       key: values[AT.key] ?? keyWithout(values[AT.idempotencyKey], isUuid),
       attempts: Number(values[AT.attempts]),
       bytes: Number(values[AT.bytes]),
-    }));
-    return { rows: found, last: rows.length === 0 ? null : placeOf(rows.at(-1)![AT.dueAt], found.at(-1)!.id) };
+    };
   }
 
   #order(): string {

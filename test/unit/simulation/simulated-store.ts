@@ -48,6 +48,10 @@ export class SimulatedStore extends SimulatedFlushStore {
     return this.life.ask('other', () => this.server.pauses > 0);
   }
 
+  rested(leader: Leader): Promise<void> {
+    return this.#change(leader, 'other', [], () => undefined);
+  }
+
   saved(): Promise<SavedOffsets | null> {
     return this.life.ask('other', () => this.server.offsets);
   }
