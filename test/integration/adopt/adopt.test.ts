@@ -52,7 +52,7 @@ test('S6 a table of Debezium is adopted under load: nothing of its history is se
   expect(again).toMatchObject({ statements: [], configured: true, start: null });
 });
 
-test('an open transaction holds the cut up; what it commits is history, and writers go on', async () => {
+test('S25 an open transaction holds the cut up; what it commits is history, and writers go on', async () => {
   await using bed = await AdoptBed.open();
   const open = await bed.servers.pool.getConnection();
   await open.beginTransaction();
