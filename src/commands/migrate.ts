@@ -16,9 +16,9 @@ export const migrate: CommandBody = async ({ settings, log, options, print, note
   const migrator = await Migrator.open(settings, log);
   try {
     const outcomes = await migrator.run();
-    const created = outcomes.filter(({ as }) => as === 'created');
-    for (const { table } of created) print(`created ${table}`);
-    if (created.length === 0) print('nothing to do');
+    const done = outcomes.filter(({ as }) => as === 'created' || as === 'changed');
+    for (const { table, as } of done) print(`${as} ${table}`);
+    if (done.length === 0) print('nothing to do');
     for (const { table } of outcomes.filter(({ as }) => as === 'absent')) {
       note(`${table} does not exist; its columns are its own, so migrate does not create it`);
     }

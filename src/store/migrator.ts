@@ -11,7 +11,7 @@ import { Session } from './session.ts';
 /** What became of a table. `absent`: it has columns of its own, so nobody but its owner can create it. */
 export interface TableOutcome {
   readonly table: string;
-  readonly as: 'created' | 'kept' | 'absent';
+  readonly as: 'created' | 'changed' | 'kept' | 'absent';
 }
 
 /** How long others (another migration, a backup, an open transaction) may hold us up. */
@@ -30,6 +30,8 @@ export class Migrator {
   readonly #session: Session;
   readonly #log: Log;
   readonly #waitMs: number;
+  /** Tables that have got columns. */
+  readonly #changed = new Set<string>();
   /** For people: `'relay'@'%'` as the server knows us, and the server's version. */
   readonly account: string;
   readonly version: string;
@@ -78,11 +80,11 @@ export class Migrator {
     } catch (error) {
       throw error instanceof MigrationError && error.cause instanceof RelayError ? error.cause : error;
     }
-    const applied = new Set(migrations.map(key));
+    const known = new Set(migrations.map(key));
     const tables = new Set([...own, ...this.#settings.outboxes].map(key));
     return [...tables].map((table) => {
-      if (before.has(table)) return { table, as: 'kept' };
-      return { table, as: applied.has(table) ? 'created' : 'absent' };
+      if (before.has(table)) return { table, as: this.#changed.has(table) ? 'changed' : 'kept' };
+      return { table, as: known.has(table) ? 'created' : 'absent' };
     });
   }
 
@@ -140,6 +142,7 @@ export class Migrator {
     const doing = `applying ${migration.name} to ${key(migration)}`;
     try {
       await this.#patiently(doing, () => this.#session.change(doing, migration.sql));
+      if (isChange(migration)) this.#changed.add(key(migration));
     } catch (error) {
       // Applied, and we died before the record: one statement adds all its columns or none.
       if (!isChange(migration) || !isDuplicateColumn(error)) throw error;
