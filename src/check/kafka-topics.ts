@@ -1,4 +1,5 @@
 import type { ClusterLook, TopicLook } from '../kafka/cluster-look.ts';
+import type { Fault } from '../model/fault.ts';
 import type { KafkaSettings, Settings } from '../model/settings.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
@@ -17,11 +18,11 @@ export function topicFindings({ topics, brokers }: ClusterLook, settings: Settin
 
 function oneTopic(look: TopicLook, brokers: number, { kafka, failures }: Settings): Finding[] {
   const check = findingsOf('topics', 'topic');
-  const { topic, fault, isMissing, partitions, leaderless, mayWrite } = look;
+  const { topic, fault, isMissing, creation: refusal, partitions, leaderless, mayWrite } = look;
   const isLetters = topic === failures.deadLetterTopic;
   const name = `${isLetters ? 'dead-letter topic' : 'topic'} ${topic}`;
   const effect = isLetters ? 'rows that fail stay pending until it takes them' : 'its rows will be parked';
-  if (isMissing && kafka.createTopics !== null) return creation(name, brokers, kafka.createTopics);
+  if (isMissing && kafka.createTopics !== null) return creation(name, brokers, refusal, kafka.createTopics);
   if (isMissing) {
     const fix = `kafka-topics.sh --create --topic ${topic} --partitions N --replication-factor 3`;
     return [check.error({ fact: `${name} does not exist`, effect, fix })];
@@ -53,9 +54,19 @@ function oneTopic(look: TopicLook, brokers: number, { kafka, failures }: Setting
 function creation(
   name: string,
   brokers: number,
+  refusal: Fault | null,
   { partitions, replicationFactor }: NonNullable<KafkaSettings['createTopics']>,
 ): Finding[] {
   const check = findingsOf('topics', 'topic');
+  if (replicationFactor <= brokers && refusal !== null) {
+    return [
+      check.error({
+        fact: `${name} does not exist, and may not be created: ${refusal.detail} (${refusal.code})`,
+        effect: 'its rows will be parked',
+        fix: 'allow CREATE on it, or create it',
+      }),
+    ];
+  }
   if (replicationFactor <= brokers) {
     return [check.good(`${name} will be created (${partitions} partitions, ${replicationFactor} replicas)`)];
   }

@@ -7,7 +7,7 @@ import { type BrokerNode, Brokers } from './brokers.ts';
 import { clientFault } from './client-faults.ts';
 import { AUTHORIZED_OPERATIONS_VERSION, clusterMetadataExchange, type ClusterMetadata } from './cluster-metadata.ts';
 import { createDial, formatAddress, parseAddress } from './dial.ts';
-import { requestFault, UNKNOWN_TOPIC_OR_PARTITION } from './fault-table.ts';
+import { NOT_CONTROLLER, requestFault, UNKNOWN_TOPIC_OR_PARTITION } from './fault-table.ts';
 import { apiKeys, createKafkaJsLogger } from './kafkajs-internals.ts';
 import type { Link } from './link.ts';
 import { askMetadata } from './metadata.ts';
@@ -42,6 +42,8 @@ export interface TopicLook {
   /** Null: it can be seen. `isMissing`: there is none. */
   readonly fault: Fault | null;
   readonly isMissing: boolean;
+  /** It is missing, and `kafka.createTopics` could not make it. */
+  readonly creation: Fault | null;
   readonly partitions: number;
   readonly leaderless: number;
   /** Of the partition that has fewest; null: the broker is too old to tell. */
@@ -59,6 +61,10 @@ interface DescribeConfigsAnswer {
     readonly resourceName: string;
     readonly configEntries: readonly { readonly configName: string; readonly configValue: string | null }[];
   }[];
+}
+
+interface CreateTopicsAnswer {
+  readonly topicErrors: readonly { readonly topic: string; readonly errorCode: number }[];
 }
 
 /** Connects as the relay does. Throws a `RelayError` when no broker answers, or the PEM text cannot be read. */
@@ -86,7 +92,15 @@ export async function lookAtCluster(
       askConfigs(brokers, topics, connectTimeoutMs),
       askProducer(brokers, connectTimeoutMs),
     ]);
-    return { brokers: looks, producer, topics: topics.map((topic) => lookAtTopic(topic, metadata, configs)) };
+    const found = topics.map((topic) => lookAtTopic(topic, metadata, configs));
+    const { createTopics } = settings;
+    const missing = found.filter(({ isMissing }) => isMissing).map(({ topic }) => topic);
+    const creations =
+      createTopics === null
+        ? new Map<string, Fault>()
+        : await tryCreation(brokers, missing, createTopics, connectTimeoutMs);
+    const looked = found.map((look) => ({ ...look, creation: creations.get(look.topic) ?? null }));
+    return { brokers: looks, producer, topics: looked };
   } finally {
     brokers.close(fault('STOPPED', 'halt', 'the Kafka connection has been closed').fault);
   }
@@ -188,11 +202,34 @@ async function askProducer(brokers: Brokers, timeoutMs: number): Promise<Fault |
   }
 }
 
+/** Asks whether topics could be made, and makes none. Those that could not be. */
+async function tryCreation(
+  brokers: Brokers,
+  topics: readonly string[],
+  { partitions: numPartitions, replicationFactor }: NonNullable<KafkaSettings['createTopics']>,
+  timeoutMs: number,
+): Promise<ReadonlyMap<string, Fault>> {
+  if (topics.length === 0) return new Map();
+  const wanted = topics.map((topic) => ({ topic, numPartitions, replicationFactor }));
+  const args = { topics: wanted, validateOnly: true, timeout: Math.floor(timeoutMs / 2) };
+  try {
+    const answer = (await brokers.any((link) => link.call('CreateTopics', args, timeoutMs))) as CreateTopicsAnswer;
+    return new Map(
+      answer.topicErrors
+        .filter(({ errorCode }) => errorCode !== 0 && errorCode !== NOT_CONTROLLER)
+        .map(({ topic, errorCode }) => [topic, requestFault(errorCode, topic)]),
+    );
+  } catch {
+    // Said of the brokers.
+    return new Map();
+  }
+}
+
 function lookAtTopic(
   topic: string,
   metadata: ClusterMetadata,
   configs: ReadonlyMap<string, ReadonlyMap<string, number>>,
-): TopicLook {
+): Omit<TopicLook, 'creation'> {
   const entry = metadata.topics.find((candidate) => candidate.topic === topic);
   const errorCode = entry?.errorCode ?? UNKNOWN_TOPIC_OR_PARTITION;
   const partitions = entry?.partitions ?? [];

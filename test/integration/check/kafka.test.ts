@@ -121,7 +121,8 @@ describe('a cluster with logins and rights', () => {
       operation,
       permissionType: AclPermissionTypes.ALLOW,
     });
-    await admin.createAcls({ acl: [allow('shown', AclOperationTypes.DESCRIBE)] });
+    const describe = ['shown', 'absent'].map((topic) => allow(topic, AclOperationTypes.DESCRIBE));
+    await admin.createAcls({ acl: describe });
     await seen('shown', (topic) => topic.fault === null);
     for (const topic of ['hidden', 'shown', 'open']) {
       await bed.sql("INSERT INTO outbox (topic, aggregate_id) VALUES (?, '1')", [topic]);
@@ -159,6 +160,24 @@ describe('a cluster with logins and rights', () => {
       'unknown topic-size: limits of topic shown could not be read: that needs DESCRIBE_CONFIGS',
       'unknown topic-size: limits of topic open could not be read: that needs DESCRIBE_CONFIGS',
     ]);
+  });
+
+  test('a topic that is missing, and may not be created either', async () => {
+    const kafka = { sasl: sasl(), createTopics: { partitions: 1, replicationFactor: 1 } };
+    const failures = { deadLetterTopic: 'absent' };
+    expect(told(await bed.check({ kafka, failures }), ['topic']).filter((line) => line.includes('absent'))).toEqual([
+      expect.stringMatching(
+        /^error topic: dead-letter topic absent does not exist, and may not be created: .* \(KAFKA_TOPIC_AUTHORIZATION_FAILED\)$/,
+      ),
+    ]);
+    // Who may, is told so; nothing is created by asking.
+    const free = { brokers: cluster.brokers, createTopics: kafka.createTopics };
+    for (let times = 0; times < 2; times++) {
+      const { findings } = await bed.check({ kafka: free, failures });
+      expect(findings.find(({ fact }) => fact.includes('absent'))?.fact).toBe(
+        'dead-letter topic absent will be created (1 partitions, 1 replicas)',
+      );
+    }
   });
 
   test('a broker whose advertised address leads nowhere', async () => {

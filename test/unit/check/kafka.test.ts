@@ -10,6 +10,7 @@ const GOOD_TOPIC: TopicLook = {
   topic: 'orders',
   fault: null,
   isMissing: false,
+  creation: null,
   partitions: 6,
   leaderless: 0,
   replicas: 3,
@@ -79,6 +80,10 @@ describe('topics', () => {
       return { kafka: { brokers: ['127.0.0.1:9092'], createTopics: { partitions: 3, replicationFactor } } };
     };
     expect(of({ isMissing: true }, kafka(1))).toEqual([]);
+    const creation: Fault = { code: 'KAFKA_TOPIC_AUTHORIZATION_FAILED', disposition: 'park', detail: 'orders' };
+    expect(of({ isMissing: true, creation }, kafka(1))).toEqual([
+      'error topic: topic orders does not exist, and may not be created: orders (KAFKA_TOPIC_AUTHORIZATION_FAILED)',
+    ]);
     expect(of({ isMissing: true }, kafka(3))).toEqual([
       'error topic: topic orders does not exist, and kafka.createTopics asks for 3 replicas of 1 brokers',
     ]);
