@@ -1,9 +1,10 @@
 import ZongJi from '@vlasky/zongji';
-import type { Connection } from 'mysql2';
-import { fault, type RelayError } from '../model/fault.ts';
+import type { Connection, ConnectionOptions } from 'mysql2';
+import { fault, RelayError } from '../model/fault.ts';
 import { formatPosition, MAX_START_OFFSET, type Position } from '../model/position.ts';
 import type { MysqlSettings, OutboxSettings } from '../model/settings.ts';
 import { connectionOptions } from '../mysql/connection.ts';
+import { loggedIn, loginFault } from '../mysql/login.ts';
 import { SERVER_UUID, serverUuidIn } from '../mysql/server-uuid.ts';
 import { checkColumns } from './column-check.ts';
 import { binlogDisabled, dumpFault } from './dump-faults.ts';
@@ -74,7 +75,7 @@ export class DumpConnection {
       const at = formatPosition(from);
       throw fault('BINLOG_POSITION_UNUSABLE', 'halt', `cannot read from ${at}: a dump begins below 4 GiB of a file`);
     }
-    const zongji = new ZongJi(connectionOptions(mysql));
+    const zongji = new ZongJi(optionsOf(mysql));
     const dump = new DumpConnection(zongji, from);
     const giveUp = AbortSignal.any([signal, AbortSignal.timeout(mysql.connectTimeoutMs + mysql.queryTimeoutMs)]);
     const { promise: ready, resolve, reject } = Promise.withResolvers<undefined>();
@@ -94,10 +95,11 @@ export class DumpConnection {
         dump.#announce(mysql.heartbeatMs, serverUuid),
         ready,
       ]);
+      loggedIn(mysql);
       return { dump, facts };
     } catch (error) {
       dump.close();
-      throw dumpFault(error, from);
+      throw loginFault(mysql, dumpFault(error, from), error);
     } finally {
       giveUp.removeEventListener('abort', onGiveUp);
       zongji.off('error', reject);
@@ -175,6 +177,14 @@ export class DumpConnection {
     if (marker === EVENT_MARKER) this.#sink?.event(buffer, start + PACKET_HEADER_BYTES + 1, end);
     else if (marker === ERROR_MARKER) this.#sink?.ended(dumpFault(packet.asError('utf8'), this.#from));
     else this.#sink?.ended(fault('BINLOG_CONNECTION_LOST', 'retry', 'the server has ended the dump'));
+  }
+}
+
+function optionsOf(mysql: MysqlSettings): ConnectionOptions {
+  try {
+    return connectionOptions(mysql);
+  } catch (error) {
+    throw error instanceof RelayError ? loginFault(mysql, error, error) : error;
   }
 }
 

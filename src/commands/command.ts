@@ -3,6 +3,7 @@ import { loadConfig } from '../config/load.ts';
 import { RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import type { Settings } from '../model/settings.ts';
+import { terminalText } from '../model/terminal-text.ts';
 import { createLog } from '../observability/log.ts';
 import { ExitCode } from './exit-codes.ts';
 import { type Problem, ProblemError, problemOf, problemText } from './problem.ts';
@@ -113,7 +114,7 @@ async function runCommand(command: RelayCommand, args: readonly string[], option
     sets: [...(options.set ?? []), ...(level === undefined ? [] : [`log.level=${level}`])],
   });
   if (!loaded.ok) {
-    process.stderr.write(`${loaded.report}\n`);
+    process.stderr.write(`${terminalText(loaded.report)}\n`);
     return ExitCode.Usage;
   }
   const log = await createLog(loaded.log, {
@@ -121,6 +122,10 @@ async function runCommand(command: RelayCommand, args: readonly string[], option
     isTerminal: process.stderr.isTTY,
     color: options.color && process.stderr.isTTY && (process.env['NO_COLOR'] ?? '') === '',
   });
+  loaded.secrets.tellTo(log);
+  process.on('SIGUSR2', () => log.toggleDebug());
+  // Without a listener Node opens its debugger, to whoever is on this machine.
+  process.on('SIGUSR1', () => undefined);
   // Node's own report of a crash would print whatever a driver has attached to its error.
   process.on('uncaughtException', (err) => {
     log.error('crashed', { err });
@@ -134,11 +139,11 @@ async function runCommand(command: RelayCommand, args: readonly string[], option
     options: { ...options },
     args,
     config: { file: loaded.file, redacted: loaded.redacted },
-    print: (text) => process.stdout.write(`${text}\n`),
-    note: (text) => quiet || process.stderr.write(`${text}\n`),
+    print: (text) => process.stdout.write(`${terminalText(text)}\n`),
+    note: (text) => quiet || process.stderr.write(`${terminalText(text)}\n`),
   });
   if (typeof outcome === 'number') return outcome;
-  process.stderr.write(`${problemText(outcome)}\n`);
+  process.stderr.write(`${terminalText(problemText(outcome))}\n`);
   return outcome.exitCode;
 }
 

@@ -38,7 +38,7 @@ function checkMysql({ mysql }: Config, report: Report): void {
   }
 }
 
-function checkTls(path: Path, tls: Config['mysql']['tls'] | Config['kafka']['tls'], report: Report): void {
+function checkTls(path: Path, tls: Config['mysql']['tls'], report: Report): void {
   if (typeof tls === 'boolean') return;
   if (tls.cert !== undefined && tls.key === undefined) report([...path, 'key'], 'missing; cert needs its key');
   if (tls.key !== undefined && tls.cert === undefined) report([...path, 'cert'], 'missing; key needs its cert');

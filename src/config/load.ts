@@ -10,6 +10,7 @@ import { fromFlags } from './flags.ts';
 import { merge } from './layers.ts';
 import { deleteAt, type Path, pathText, setAt, type Tree } from './paths.ts';
 import { type Config, configSchema } from './schema.ts';
+import { Secrets } from './secret-files.ts';
 import { readValueFiles, redact, secretsIn } from './secrets.ts';
 import { complete, settingsOf } from './settings.ts';
 
@@ -30,7 +31,7 @@ export type LoadedConfig =
       readonly settings: Settings;
       readonly log: LogSettings;
       /** Values that must never be printed. */
-      readonly secrets: readonly string[];
+      readonly secrets: Secrets;
       /** Everything that holds, defaults included, secrets blanked. */
       readonly redacted: Tree;
       /** Null when there was none. */
@@ -71,11 +72,13 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     return { ok: false, faults: located, report: report(located, name) };
   }
   const config = complete(checked.config);
+  const secrets = new Secrets(secretsIn(config));
+  const again = new Map([...files.read].map(([path, { key, value, look }]) => [path, secrets.file(key, value, look)]));
   return {
     ok: true,
-    settings: settingsOf(config),
+    settings: settingsOf(config, (path, value) => again.get(path) ?? value),
     log: config.log,
-    secrets: secretsIn(config),
+    secrets,
     redacted: redact(config, files.read),
     file: name,
   };

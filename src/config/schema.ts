@@ -39,12 +39,11 @@ const tlsKeys = {
   key: pem.optional(),
   keyFile: path.optional(),
   verify: yesOrNo().default(true),
+  serverName: text('a host name').optional(),
 };
 const tlsExpected = 'true, false, or a map such as {caFile: /etc/ssl/ca.pem}';
-const serverName = text('a host name').optional();
 
-const mysqlTls = z.union([z.boolean(), map(tlsExpected, tlsKeys)], { error: tlsExpected });
-const kafkaTls = z.union([z.boolean(), map(tlsExpected, { ...tlsKeys, serverName })], { error: tlsExpected });
+const tls = z.union([z.boolean(), map(tlsExpected, tlsKeys)], { error: tlsExpected });
 
 const mysql = map('a map with host, user, password, database', {
   url: text('mysql://user:password@host:3306/database').optional(),
@@ -55,7 +54,7 @@ const mysql = map('a map with host, user, password, database', {
   password: secret.optional(),
   passwordFile: path.optional(),
   database: text('the schema of the tables cdc_relay_%').optional(),
-  tls: mysqlTls.default(false),
+  tls: tls.default(false),
   serverId: whole('a replica id that no other server or replica uses', 1, 4_294_967_295).optional(),
   connectTimeoutMs: millis(100, 10 * MINUTE_MS).default(5_000),
   queryTimeoutMs: millis(100, HOUR_MS).default(10_000),
@@ -83,7 +82,7 @@ const kafka = map('a map with brokers', {
     .min(1, { error: brokersExpected })
     .optional(),
   clientId: text('a name').optional(),
-  tls: kafkaTls.default(false),
+  tls: tls.default(false),
   sasl: sasl.optional(),
   compression: choice('none', 'gzip', 'zstd').default('none'),
   batchBytes: bytes(16_384, 256 * MIB).default(MIB),

@@ -2,31 +2,39 @@ import type { ConfigFault } from './faults.ts';
 import { KEYS, patternOf } from './keys.ts';
 import { isTree, type Path, pathText, setAt, type Tree, valueAt } from './paths.ts';
 import { SECRET_KEYS } from './schema.ts';
-import { readValueFile } from './value-file.ts';
+import { type FileValue, readValueFile } from './value-file.ts';
 
 /** Keys whose value may stand in a file of its own. */
 const FILE_KEYS = KEYS.filter(
   ({ pattern }) => pattern.endsWith('File') && KEYS.some((key) => `${key.pattern}File` === pattern),
 );
 
+export interface ValueFile {
+  readonly key: string;
+  readonly value: string;
+  readonly look: () => FileValue;
+}
+
 export interface ValueFiles {
-  /** Paths of the values that came out of a file. */
-  readonly read: ReadonlySet<string>;
+  /** The values that came out of a file, by their paths, and how to look into it again. */
+  readonly read: ReadonlyMap<string, ValueFile>;
   readonly faults: readonly ConfigFault[];
 }
 
 /** Reads each `…File` and sets the key that it stands for. `directoryOf` is where a relative path starts. */
 export function readValueFiles(tree: Tree, directoryOf: (path: Path) => string): ValueFiles {
-  const read = new Set<string>();
+  const read = new Map<string, ValueFile>();
   const faults: ConfigFault[] = [];
   for (const { path } of FILE_KEYS) {
     const target = [...path.slice(0, -1), path.at(-1)!.slice(0, -'File'.length)];
     const name = valueAt(tree, path);
     if (typeof name !== 'string' || name === '' || valueAt(tree, target) !== undefined) continue;
-    const file = readValueFile(name, directoryOf(path));
+    const directory = directoryOf(path);
+    const look = (): FileValue => readValueFile(name, directory);
+    const file = look();
     if (file.ok) {
       setAt(tree, target, file.value);
-      read.add(pathText(target));
+      read.set(pathText(target), { key: pathText(path), value: file.value, look });
     } else faults.push({ path, message: file.problem });
   }
   return { read, faults };
@@ -44,7 +52,7 @@ export function secretsIn(config: Tree): string[] {
 const REDACTED = '[redacted]';
 
 /** A configuration to look at: secrets blanked, values that came from a file left out (the file's name is there). */
-export function redact(config: Tree, fromFiles: ReadonlySet<string>): Tree {
+export function redact(config: Tree, fromFiles: { has(path: string): boolean }): Tree {
   const out = structuredClone(config);
   visit(out, [], (path, value, parent) => {
     const name = path.at(-1)!;

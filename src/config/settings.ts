@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { SHIPPED_TOPIC_COLUMN } from '../model/outbox-columns.ts';
+import type { Secret } from '../model/secret.ts';
 import type {
   HttpSettings,
   KafkaSettings,
@@ -30,14 +31,17 @@ export function complete(config: Config): Config {
   };
 }
 
+/** What stands at a path of the configuration: the value that was found, or the file that it came from. */
+export type SecretAt = (path: string, value: string) => Secret;
+
 /** The settings that a complete configuration without faults stands for. */
-export function settingsOf(config: Config): Settings {
+export function settingsOf(config: Config, secretAt: SecretAt = (_, value) => value): Settings {
   return {
     relay: { name: config.name!, start: startOf(config.start), ...config.relay },
     sweep: config.sweep,
     failures: { ...config.failures, deadLetterTopic: config.failures.deadLetterTopic ?? null },
-    mysql: mysqlOf(config.mysql),
-    kafka: kafkaOf(config.kafka),
+    mysql: mysqlOf(config.mysql, secretAt),
+    kafka: kafkaOf(config.kafka, secretAt),
     outboxes: config.outboxes.map((outbox) => outboxOf(outbox, config.mysql.database!)),
     http: httpOf(config.http),
   };
@@ -52,14 +56,14 @@ function startOf(start: Config['start']): StartAt | null {
   return typeof start === 'string' ? { kind: start } : { kind: 'position', ...start };
 }
 
-function mysqlOf(mysql: Config['mysql']): MysqlSettings {
+function mysqlOf(mysql: Config['mysql'], secretAt: SecretAt): MysqlSettings {
   return {
     host: mysql.host!,
     port: mysql.port,
     user: mysql.user!,
-    password: mysql.password!,
+    password: secretAt('mysql.password', mysql.password!),
     database: mysql.database!,
-    tls: tlsOf(mysql.tls),
+    tls: tlsOf(mysql.tls, 'mysql.tls', secretAt),
     serverId: mysql.serverId!,
     connectTimeoutMs: mysql.connectTimeoutMs,
     queryTimeoutMs: mysql.queryTimeoutMs,
@@ -76,23 +80,24 @@ export function derivedServerId(name: string, host: string): number {
   return 0x8000_0000 + (hash % 0x7fff_ffff);
 }
 
-function tlsOf(tls: Config['mysql']['tls'] | Config['kafka']['tls']): TlsSettings | null {
+function tlsOf(tls: Config['mysql']['tls'], path: string, secretAt: SecretAt): TlsSettings | null {
   if (typeof tls === 'boolean') return tls ? { verify: true } : null;
+  const { ca, cert, key, serverName } = tls;
   return {
     verify: tls.verify,
-    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-    ...(tls.cert === undefined ? {} : { cert: tls.cert }),
-    ...(tls.key === undefined ? {} : { key: tls.key }),
-    ...('serverName' in tls && tls.serverName !== undefined ? { serverName: tls.serverName } : {}),
+    ...(ca === undefined ? {} : { ca: secretAt(`${path}.ca`, ca) }),
+    ...(cert === undefined ? {} : { cert: secretAt(`${path}.cert`, cert) }),
+    ...(key === undefined ? {} : { key: secretAt(`${path}.key`, key) }),
+    ...(serverName === undefined ? {} : { serverName }),
   };
 }
 
-function kafkaOf(kafka: Config['kafka']): KafkaSettings {
+function kafkaOf(kafka: Config['kafka'], secretAt: SecretAt): KafkaSettings {
   return {
     brokers: kafka.brokers!,
     clientId: kafka.clientId!,
-    tls: tlsOf(kafka.tls),
-    sasl: kafka.sasl === undefined ? null : saslOf(kafka.sasl),
+    tls: tlsOf(kafka.tls, 'kafka.tls', secretAt),
+    sasl: kafka.sasl === undefined ? null : saslOf(kafka.sasl, secretAt),
     compression: kafka.compression,
     batchBytes: kafka.batchBytes,
     batchRecords: kafka.batchRecords,
@@ -102,14 +107,17 @@ function kafkaOf(kafka: Config['kafka']): KafkaSettings {
   };
 }
 
-function saslOf(sasl: NonNullable<Config['kafka']['sasl']>): SaslSettings {
+function saslOf(sasl: NonNullable<Config['kafka']['sasl']>, secretAt: SecretAt): SaslSettings {
   const mechanism = sasl.mechanism!;
-  if (mechanism !== 'oauthbearer') return { mechanism, username: sasl.username!, password: sasl.password! };
+  if (mechanism !== 'oauthbearer') {
+    const password = secretAt('kafka.sasl.password', sasl.password!);
+    return { mechanism, username: sasl.username!, password };
+  }
   return {
     mechanism,
     tokenEndpoint: sasl.tokenEndpoint!,
     clientId: sasl.clientId!,
-    clientSecret: sasl.clientSecret!,
+    clientSecret: secretAt('kafka.sasl.clientSecret', sasl.clientSecret!),
     ...(sasl.scope === undefined ? {} : { scope: sasl.scope }),
   };
 }

@@ -4,6 +4,7 @@ import type { Log } from '../model/log.ts';
 import type { HttpSettings } from '../model/settings.ts';
 import { addActions } from './actions.ts';
 import { Refusal } from './desk.ts';
+import { isLoopback, loopbackNamesOnly } from './host-check.ts';
 import { addRoutes, type RouteOptions } from './routes.ts';
 
 /** A request is a line and a few headers, and there are few who ask. */
@@ -30,6 +31,8 @@ export async function serveHttp(options: HttpOptions, signal: AbortSignal): Prom
     try {
       await app.listen({ host, port });
       log.info('http-listening', { host, port, token: settings.token !== null ? 'needed' : 'none' });
+      if (settings.token === null && !isLoopback(host))
+        log.warn('http-exposed', { host, port, fix: 'set http.tokenFile' });
       await aborted(signal);
       return;
     } catch (error) {
@@ -55,6 +58,7 @@ export function createApp(options: HttpOptions): FastifyInstance {
     http: { maxHeaderSize: MOST_HEADER_BYTES, headersTimeout: REQUEST_MS },
   });
   app.server.maxConnections = MOST_CONNECTIONS;
+  app.addHook('onRequest', loopbackNamesOnly(settings.host));
   app.removeContentTypeParser('text/plain');
   app.addHook('onSend', async (_, reply) => {
     reply

@@ -7,6 +7,7 @@ import {
   type SecureContext,
 } from 'node:tls';
 import { fault } from '../model/fault.ts';
+import { valueOf } from '../model/secret.ts';
 import type { TlsSettings } from '../model/settings.ts';
 
 export interface Address {
@@ -33,12 +34,12 @@ export function parseAddress(text: string): Address {
  * certificate has been found good for the host that was dialled. Throws `KAFKA_TLS` when the PEM text cannot be read.
  */
 export function createDial(tls: TlsSettings | null): Dial {
-  const context = tls === null ? null : secureContext(tls);
+  const context = tls === null ? null : secureContexts(tls);
   return (address, onConnect) => {
     const socket =
       tls === null || context === null
         ? connectTcp(address, onConnect)
-        : connectTls(tlsOptions(address, tls, context), onConnect);
+        : connectTls(tlsOptions(address, tls, context()), onConnect);
     // Small batches must not wait for the acknowledgement of the packet before.
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
@@ -58,7 +59,21 @@ function tlsOptions(address: Address, tls: TlsSettings, secureContext: SecureCon
   };
 }
 
-function secureContext({ ca, cert, key }: TlsSettings): SecureContext {
+/** Made anew when a file of the settings has changed. */
+function secureContexts({ ca, cert, key }: TlsSettings): () => SecureContext {
+  const material = (): (string | undefined)[] => [ca, cert, key].map((pem) => (pem === undefined ? pem : valueOf(pem)));
+  let read = material();
+  let context = secureContext(read);
+  return () => {
+    const now = material();
+    if (now.every((pem, index) => pem === read[index])) return context;
+    context = secureContext(now);
+    read = now;
+    return context;
+  };
+}
+
+function secureContext([ca, cert, key]: readonly (string | undefined)[]): SecureContext {
   try {
     return createSecureContext({
       ...(ca === undefined ? {} : { ca }),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { fault, type RelayError } from '../model/fault.ts';
+import { valueOf } from '../model/secret.ts';
 import type { SaslSettings } from '../model/settings.ts';
 
 type OauthSettings = Extract<SaslSettings, { mechanism: 'oauthbearer' }>;
@@ -47,7 +48,7 @@ export class OauthTokens {
         method: 'POST',
         redirect: 'error',
         signal: AbortSignal.timeout(this.#timeoutMs),
-        headers: { authorization: basic(clientId, clientSecret), accept: 'application/json' },
+        headers: { authorization: basic(clientId, valueOf(clientSecret)), accept: 'application/json' },
         body: new URLSearchParams({ grant_type: 'client_credentials', ...(scope === undefined ? {} : { scope }) }),
       });
       const text = await response.text();

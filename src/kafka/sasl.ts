@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RelayError } from '../model/fault.ts';
+import { valueOf } from '../model/secret.ts';
 import type { SaslSettings } from '../model/settings.ts';
 import { authentication } from './client-faults.ts';
 import { SASL_AUTHENTICATION_FAILED } from './fault-table.ts';
@@ -10,10 +11,14 @@ import { OauthTokens } from './oauth-token.ts';
 export function createSasl(settings: SaslSettings, timeoutMs: number): Sasl {
   const mechanism = settings.mechanism.toUpperCase();
   const provider =
-    settings.mechanism === 'oauthbearer'
-      ? oauthBearer(new OauthTokens(settings, timeoutMs))
-      : authenticators[settings.mechanism](settings);
+    settings.mechanism === 'oauthbearer' ? oauthBearer(new OauthTokens(settings, timeoutMs)) : byPassword(settings);
   return { mechanism, authenticationProvider: withReason(mechanism, provider) };
+}
+
+/** The password is read for each connection. */
+function byPassword(settings: Exclude<SaslSettings, { mechanism: 'oauthbearer' }>): AuthenticationProvider {
+  const { mechanism, username, password } = settings;
+  return (args) => authenticators[mechanism]({ username, password: valueOf(password) })(args);
 }
 
 /**

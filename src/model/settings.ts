@@ -1,10 +1,12 @@
+import type { Secret } from './secret.ts';
+
 /** What the parts need to know; made from the configuration, which alone knows files, variables and flags. */
 
 export interface TlsSettings {
   /** PEM text. */
-  readonly ca?: string;
-  readonly cert?: string;
-  readonly key?: string;
+  readonly ca?: Secret;
+  readonly cert?: Secret;
+  readonly key?: Secret;
   /** False only on the user's word: no check of certificate and host name. */
   readonly verify: boolean;
   /** The name to check, where it is not the host that is dialled. */
@@ -15,7 +17,7 @@ export interface MysqlSettings {
   readonly host: string;
   readonly port: number;
   readonly user: string;
-  readonly password: string;
+  readonly password: Secret;
   readonly tls: TlsSettings | null;
   /** The replica id of the dump connection; must be its own on the server. */
   readonly serverId: number;
@@ -30,13 +32,13 @@ export type SaslSettings =
   | {
       readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
       readonly username: string;
-      readonly password: string;
+      readonly password: Secret;
     }
   | {
       readonly mechanism: 'oauthbearer';
       readonly tokenEndpoint: string;
       readonly clientId: string;
-      readonly clientSecret: string;
+      readonly clientSecret: Secret;
       readonly scope?: string;
     };
 

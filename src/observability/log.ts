@@ -1,23 +1,30 @@
 import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
-import type { Log, LogFields, LogSettings } from '../model/log.ts';
+import type { Log, LogFields, LogLevel, LogSettings } from '../model/log.ts';
+import type { KnownSecrets } from '../model/secret.ts';
 import { scrubber } from './scrub.ts';
 
 export interface LogOutput {
   /** Values that must not appear in any line. */
-  readonly secrets: readonly string[];
+  readonly secrets: KnownSecrets;
   readonly isTerminal: boolean;
   readonly color: boolean;
   /** Stderr when absent, written synchronously: the last lines before an exit are the ones that matter. */
   readonly destination?: DestinationStream;
 }
 
+/** The log of a process. */
+export interface ProcessLog extends Log {
+  /** To level debug, and back to what was configured; tells it whatever the level is. */
+  toggleDebug(): void;
+}
+
 /** One line per event: `{"level":"info","time":"2026-11-30T10:02:11.482Z",…fields,"event":"relay-started"}`. */
-export async function createLog(settings: LogSettings, output: LogOutput): Promise<Log> {
+export async function createLog(settings: LogSettings, output: LogOutput): Promise<ProcessLog> {
   const pretty = settings.format === 'pretty' || (settings.format === 'auto' && output.isTerminal);
   const destination = output.destination ?? pino.destination({ fd: 2, sync: true });
   const logger = pino(
     {
-      level: settings.level,
+      level: 'debug',
       messageKey: 'event',
       timestamp: stdTimeFunctions.isoTime,
       base: null,
@@ -26,7 +33,19 @@ export async function createLog(settings: LogSettings, output: LogOutput): Promi
     },
     pretty ? await prettyStream(destination, output.color) : destination,
   );
-  return wrap(logger, scrubber(output.secrets));
+  const configured = settings.level;
+  // Shared by all children: pino's own levels are each child's.
+  const threshold = { level: configured };
+  const log = wrap(logger, scrubber(output.secrets), threshold);
+  return {
+    ...log,
+    toggleDebug() {
+      const to = threshold.level === 'debug' ? configured : 'debug';
+      threshold.level = 'debug';
+      log.info('log-level', { to, configured });
+      threshold.level = to;
+    },
+  };
 }
 
 /** Loaded only where a person reads: it costs a service's start nothing. */
@@ -41,11 +60,17 @@ async function prettyStream(destination: DestinationStream, color: boolean): Pro
   return { write: (line) => destination.write(format(line)) };
 }
 
-function wrap(logger: Logger, scrub: (fields: LogFields) => Record<string, unknown>): Log {
+const RANKS: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
+
+function wrap(
+  logger: Logger,
+  scrub: (fields: LogFields) => Record<string, unknown>,
+  threshold: { readonly level: LogLevel },
+): Log {
   const at =
-    (level: 'debug' | 'info' | 'warn' | 'error') =>
+    (level: LogLevel) =>
     (event: string, fields?: LogFields): void => {
-      if (!logger.isLevelEnabled(level)) return;
+      if (RANKS[level] < RANKS[threshold.level]) return;
       if (fields === undefined) logger[level](event);
       else logger[level](scrub(fields), event);
     };
@@ -54,6 +79,6 @@ function wrap(logger: Logger, scrub: (fields: LogFields) => Record<string, unkno
     info: at('info'),
     warn: at('warn'),
     error: at('error'),
-    child: (fields) => wrap(logger.child(scrub(fields)), scrub),
+    child: (fields) => wrap(logger.child(scrub(fields)), scrub, threshold),
   };
 }

@@ -1,5 +1,7 @@
 import { RelayError } from '../model/fault.ts';
 import type { LogFields } from '../model/log.ts';
+import { terminalText } from '../model/terminal-text.ts';
+import type { KnownSecrets } from '../model/secret.ts';
 
 const REDACTED = '[redacted]';
 
@@ -15,14 +17,17 @@ const SECRET_NAME = /(password|passphrase|secret|credentials?|token|authorizatio
  * has pasted them into a message (as they are and URL-encoded), errors become plain objects without the properties
  * that drivers attach (statements, values).
  */
-export function scrubber(secrets: readonly string[]): (fields: LogFields) => Record<string, unknown> {
-  const needles = [...new Set(secrets.flatMap((secret) => [secret, encodeURIComponent(secret)]))]
-    .filter((needle) => needle.length >= SHORTEST_MASKED)
-    .sort((a, b) => b.length - a.length);
+export function scrubber(secrets: KnownSecrets): (fields: LogFields) => Record<string, unknown> {
+  let needles = needlesOf(secrets);
+  let { revision } = secrets;
 
   const mask = (text: string): string => {
+    if (secrets.revision !== revision) {
+      needles = needlesOf(secrets);
+      ({ revision } = secrets);
+    }
     for (const needle of needles) if (text.includes(needle)) text = text.replaceAll(needle, REDACTED);
-    return text;
+    return terminalText(text);
   };
 
   const scrub = (value: unknown, depth: number, withStack = true): unknown => {
@@ -63,4 +68,22 @@ export function scrubber(secrets: readonly string[]): (fields: LogFields) => Rec
   };
 
   return (fields) => scrubObject(fields, 0);
+}
+
+/** The longest first. */
+function needlesOf(secrets: KnownSecrets): string[] {
+  return [...new Set(secrets.values().flatMap(formsOf))]
+    .filter((needle) => needle.length >= SHORTEST_MASKED)
+    .sort((a, b) => b.length - a.length);
+}
+
+/** What libraries make of a secret. PEM text has many lines, and each may be quoted alone. */
+function formsOf(secret: string): string[] {
+  const lines = secret.includes('\n') ? secret.split(/\r?\n/).filter((line) => !line.startsWith('-----')) : [];
+  return [secret, ...lines].flatMap((text) => {
+    const bytes = Buffer.from(text);
+    // Without padding: what follows may have been encoded with it.
+    const base64 = bytes.toString('base64').replace(/=+$/, '');
+    return [text, encodeURIComponent(text), JSON.stringify(text).slice(1, -1), base64, bytes.toString('base64url')];
+  });
 }

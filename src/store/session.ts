@@ -7,6 +7,7 @@ import type { MysqlSettings } from '../model/settings.ts';
 import { count } from '../model/stats.ts';
 import { classifyMysql } from '../mysql/classify.ts';
 import { connectionOptions } from '../mysql/connection.ts';
+import { loggedIn, loginFault } from '../mysql/login.ts';
 import { SERVER_UUID, serverUuidIn } from '../mysql/server-uuid.ts';
 
 const NOT_PERMITTED = 1227;
@@ -63,8 +64,9 @@ export class Session {
     try {
       connection = await mysql.createConnection(connectionOptions(settings));
     } catch (error) {
-      throw classifyMysql(error, doing);
+      throw loginFault(settings, classifyMysql(error, doing), error);
     }
+    loggedIn(settings);
     connection.on('error', () => undefined);
     try {
       const timeout = settings.queryTimeoutMs;

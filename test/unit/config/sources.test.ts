@@ -3,9 +3,10 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { KEYS, keyAt } from '../../../src/config/keys.ts';
-import { loadConfig } from '../../../src/config/load.ts';
+import { type LoadedConfig, loadConfig } from '../../../src/config/load.ts';
 import type { Path } from '../../../src/config/paths.ts';
 import { derivedServerId } from '../../../src/config/settings.ts';
+import { valueOf } from '../../../src/model/secret.ts';
 import { ConfigDir, faultLines, settings, VALID } from './config-dir.ts';
 
 const EXAMPLE = new URL('../../../config/cdc-relay.example.yaml', import.meta.url).pathname;
@@ -73,28 +74,24 @@ test('everything can come from the environment', () => {
     ],
   });
   expect(loaded.log).toEqual({ level: 'warn', format: 'auto' });
-  expect(loaded.secrets.toSorted()).toEqual(['12345', 'p@ss/word']);
+  expect(loaded.secrets.values().toSorted()).toEqual(['12345', 'p@ss/word']);
 });
+
+const password = (loaded: LoadedConfig): string => valueOf(settings(loaded).mysql.password);
 
 test('a secret from a file: by key relative to the configuration, by variable, and over a lower source', () => {
   using dir = new ConfigDir();
   dir.write('password', 'from the file\n');
   const byKey = VALID.replace('password: hunter2hunter2', 'passwordFile: password');
-  expect(settings(dir.load(byKey)).mysql.password).toBe('from the file');
-  expect(settings(dir.load(byKey, { CDC_RELAY_MYSQL_PASSWORD: 'from the variable' })).mysql.password).toBe(
-    'from the variable',
-  );
+  expect(password(dir.load(byKey))).toBe('from the file');
+  expect(password(dir.load(byKey, { CDC_RELAY_MYSQL_PASSWORD: 'from the variable' }))).toBe('from the variable');
   const other = dir.write('other', 'from the other file\r\n');
-  expect(settings(dir.load(VALID, { CDC_RELAY_MYSQL_PASSWORD_FILE: other })).mysql.password).toBe(
-    'from the other file',
-  );
-  expect(settings(dir.load(byKey, {}, [`mysql.passwordFile=${other}`])).mysql.password).toBe('from the other file');
+  expect(password(dir.load(VALID, { CDC_RELAY_MYSQL_PASSWORD_FILE: other }))).toBe('from the other file');
+  expect(password(dir.load(byKey, {}, [`mysql.passwordFile=${other}`]))).toBe('from the other file');
   const url = dir.write('url', 'mysql://root@db9/app\n');
-  expect(settings(dir.load(byKey, { CDC_RELAY_MYSQL_URL_FILE: url })).mysql).toMatchObject({
-    host: 'db9',
-    user: 'root',
-    password: 'from the file',
-  });
+  const byUrl = dir.load(byKey, { CDC_RELAY_MYSQL_URL_FILE: url });
+  expect(settings(byUrl).mysql).toMatchObject({ host: 'db9', user: 'root' });
+  expect(password(byUrl)).toBe('from the file');
   expect(faultLines(dir.load(VALID, { CDC_RELAY_MYSQL_PASSWORD: 'a', CDC_RELAY_MYSQL_PASSWORD_FILE: 'b' }))).toEqual([
     '  mysql.passwordFile  given beside password; expected one of them (CDC_RELAY_MYSQL_PASSWORD_FILE)',
   ]);
@@ -198,7 +195,7 @@ test('what is printed has no secret, and can be used as a configuration', () => 
     mysql: { password: '[redacted]', port: 3306 },
     kafka: { sasl: { password: '[redacted]' }, tls: { keyFile: `${dir.directory}/key.pem`, verify: true } },
   });
-  expect(loaded.secrets.toSorted()).toEqual([
+  expect(loaded.secrets.values().toSorted()).toEqual([
     '-----BEGIN PRIVATE KEY-----\nhunter2key',
     'hunter2hunter2',
     'hunter2sasl',

@@ -1,13 +1,18 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { Secrets } from '../../../src/config/secret-files.ts';
 import { fault } from '../../../src/model/fault.ts';
-import type { LogFormat } from '../../../src/model/log.ts';
+import type { LogFormat, LogLevel } from '../../../src/model/log.ts';
 import { createLog } from '../../../src/observability/log.ts';
 
-async function logTo(lines: string[], options: { format?: LogFormat; secrets?: string[]; isTerminal?: boolean } = {}) {
+async function logTo(
+  lines: string[],
+  options: { level?: LogLevel; format?: LogFormat; secrets?: string[]; isTerminal?: boolean } = {},
+) {
   return createLog(
-    { level: 'info', format: options.format ?? 'json' },
+    { level: options.level ?? 'info', format: options.format ?? 'json' },
     {
-      secrets: options.secrets ?? [],
+      secrets: new Secrets(options.secrets ?? []),
       isTerminal: options.isTerminal ?? false,
       color: false,
       destination: { write: (line) => void lines.push(line) },
@@ -58,4 +63,55 @@ test('auto is pretty on a terminal and JSON in a pipe', async () => {
   const shown: string[] = [];
   (await logTo(shown, { format: 'auto', isTerminal: true })).info('relay-started', { relay: 'orders' });
   expect(shown[0]).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: relay-started \{"relay":"orders"\}\n$/);
+});
+
+test('the level goes to debug and back, children too, and the line that says so is told whatever the level is', async () => {
+  const lines: string[] = [];
+  const log = await logTo(lines, { level: 'error' });
+  const child = log.child({ lane: 'orders-3' });
+  const events = () => lines.splice(0).map((line) => (JSON.parse(line) as { event: string; to?: string }).event);
+  child.info('not-shown');
+  log.toggleDebug();
+  child.debug('shown');
+  expect(events()).toEqual(['log-level', 'shown']);
+  log.toggleDebug();
+  child.warn('not-shown');
+  child.error('shown');
+  expect(lines[0]).toContain('"to":"error"');
+  expect(events()).toEqual(['log-level', 'shown']);
+});
+
+test('K1: every form of a secret, and one that is read later', async () => {
+  const lines: string[] = [];
+  let text = 'first secret "quoted"';
+  const secrets = new Secrets([]);
+  const file = secrets.file('mysql.passwordFile', text, () => ({ ok: true, value: text }));
+  const log = await createLog(
+    { level: 'info', format: 'json' },
+    { secrets, isTerminal: false, color: false, destination: { write: (line) => void lines.push(line) } },
+  );
+  for (const secret of [text, 'the next "secret"']) {
+    text = secret;
+    expect(file.read()).toBe(secret);
+    const base64 = Buffer.from(secret).toString('base64');
+    for (const form of [secret, encodeURIComponent(secret), JSON.stringify(secret), base64]) {
+      log.info('told', { note: `before ${form} after` });
+      expect((JSON.parse(lines.pop()!) as { note: string }).note).toMatch(/^before "?\[redacted\]"?=* after$/);
+    }
+  }
+});
+
+test('what others wrote cannot move the cursor, change the colors or the direction of a terminal', async () => {
+  const lines: string[] = [];
+  const log = await logTo(lines, { format: 'pretty' });
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('\u001b[2J', '\u009b', '\u202e', '\r', '\u0007'),
+      (text, bad) => {
+        log.warn('told', { note: text + bad, err: new Error(bad + text) });
+        expect(lines.pop()).not.toMatch(/(?![\n\t])\p{Cc}|\p{Cf}|[\u2028\u2029]/u);
+      },
+    ),
+  );
 });
