@@ -18,6 +18,8 @@ const layers = {
   relay: ['model', 'encoding', 'delivery'],
   observability: ['model'],
   http: ['model', 'observability'],
+  /** Bundled for browsers: shapes of answers, and how the command line writes numbers. */
+  page: ['http', 'observability', 'commands'],
   config: ['model'],
 };
 
@@ -35,10 +37,12 @@ const libraries = {
 };
 
 function inward(layer, allowed) {
-  const others = [...Object.keys(layers), 'commands'].filter((other) => other !== layer && !allowed.includes(other));
+  const others = [...new Set([...Object.keys(layers), 'commands'])].filter(
+    (other) => other !== layer && !allowed.includes(other),
+  );
   const foreign = Object.entries(libraries).flatMap(([name, users]) => (users.includes(layer) ? [] : [name]));
   return {
-    files: [`src/${layer}/**/*.ts`],
+    files: [`src/${layer}/**/*.{ts,tsx}`],
     rules: {
       'no-restricted-imports': [
         'error',
@@ -67,7 +71,7 @@ export default tseslint.config(
   { ignores: ['dist', 'node_modules', 'coverage', 'test-output'] },
   eslint.configs.recommended,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.{ts,tsx}'],
     extends: [tseslint.configs.strictTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {

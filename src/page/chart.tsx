@@ -1,0 +1,135 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import uPlot from 'uplot';
+import { useMedia, useWidth } from './use-view.ts';
+import { utcText } from './words.ts';
+
+export interface ChartPoint {
+  readonly atMs: number;
+  /** Null: nobody knows. */
+  readonly value: number | null;
+  readonly isStuck: boolean;
+}
+
+interface Props {
+  readonly title: string;
+  readonly unit: string;
+  readonly color: string;
+  readonly points: readonly ChartPoint[];
+  /** Points are so far apart; where one is missing there is a gap. */
+  readonly stepMs: number;
+  readonly text: (value: number) => string;
+  /** The scale ends there at the least. */
+  readonly atLeast: number;
+}
+
+const HEIGHT_PX = 168;
+const SPAN_MS = 15 * 60_000;
+
+/** The last 15 minutes of one number; times in which the relay was stuck are shaded. */
+export function Chart({ title, unit, color, points, stepMs, text, atLeast }: Props) {
+  const [width, measured] = useWidth();
+  const isDark = useMedia('(prefers-color-scheme: dark)');
+  const place = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const shaded = useRef(points);
+  const [at, setAt] = useState<number | null>(null);
+  shaded.current = points;
+
+  useEffect(() => {
+    if (width === 0 || place.current === null) return;
+    const style = getComputedStyle(place.current);
+    const of = (name: string): string => style.getPropertyValue(name).trim();
+    const font = `11px ${style.fontFamily}`;
+    const axis = { stroke: of('--quiet'), font, ticks: { show: false } };
+    const made = new uPlot(
+      {
+        ...{ width, height: HEIGHT_PX, legend: { show: false }, padding: [8, 8, 0, 0] },
+        tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC'),
+        cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+        scales: {
+          x: { time: true },
+          y: { range: (_, __, most) => [0, Math.max(atLeast, most * 1.1)] },
+        },
+        axes: [
+          { ...axis, space: 60, size: 26, grid: { show: false }, values: [[60, '{HH}:{mm}', ...NOTHING]] },
+          { ...axis, size: 62, space: 34, grid: { stroke: of('--line'), width: 1 }, values: (_, all) => all.map(text) },
+        ],
+        series: [{}, { stroke: of(color), width: 2, fill: `${of(color)}22`, points: { show: false } }],
+        hooks: {
+          drawClear: [(self) => shade(self, shaded.current, stepMs, of('--bad-soft'))],
+          setCursor: [({ cursor: { idx } }) => setAt(idx ?? null)],
+        },
+      },
+      dataOf(shaded.current, stepMs),
+      place.current,
+    );
+    plot.current = made;
+    return () => {
+      plot.current = null;
+      made.destroy();
+    };
+  }, [width, isDark]);
+
+  const data = dataOf(points, stepMs);
+  useEffect(() => {
+    plot.current?.setData(data, false);
+    const now = Date.now();
+    plot.current?.batch(() => {
+      plot.current?.setScale('x', { min: (now - SPAN_MS) / 1_000, max: now / 1_000 });
+      plot.current?.setScale('y', { min: 0, max: 0 });
+    });
+  }, [points, width, isDark]);
+
+  const values = points.map(({ value }) => value).filter((value) => value !== null);
+  const last = points.at(-1)?.value ?? null;
+  const most = values.length === 0 ? null : Math.max(...values);
+  const hovered = at === null ? null : ((data[1][at] as number | null | undefined) ?? null);
+  const said =
+    last === null || most === null
+      ? 'Nothing is known yet.'
+      : `${text(last)} ${unit} now, ${text(most)} ${unit} at most`;
+  return (
+    <figure class="chart">
+      <figcaption>
+        <h3>{title}</h3>
+        <p aria-hidden={at !== null}>
+          {at !== null && hovered !== null ? `${text(hovered)} ${unit} at ${utcText(data[0][at] * 1_000)}` : said}
+        </p>
+      </figcaption>
+      <div ref={measured}>
+        <div ref={place} role="img" aria-label={`${title} over the last 15 minutes: ${said}`} class="plot" />
+      </div>
+    </figure>
+  );
+}
+
+/** What uPlot takes beside a format of times: nothing is added at the beginning of a day or a year. */
+const NOTHING = [null, null, null, null, null, null, 1] as const;
+
+function dataOf(points: readonly ChartPoint[], stepMs: number): [number[], (number | null)[]] {
+  const times: number[] = [];
+  const values: (number | null)[] = [];
+  for (const { atMs, value } of points) {
+    const before = times.at(-1);
+    if (before !== undefined && atMs - before * 1_000 > 2.5 * stepMs) {
+      times.push((atMs - stepMs) / 1_000);
+      values.push(null);
+    }
+    times.push(atMs / 1_000);
+    values.push(value);
+  }
+  return [times, values];
+}
+
+function shade(plot: uPlot, points: readonly ChartPoint[], stepMs: number, color: string): void {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.fillStyle = color;
+  for (const { atMs, isStuck } of points) {
+    if (!isStuck) continue;
+    const from = Math.max(bbox.left, plot.valToPos((atMs - stepMs) / 1_000, 'x', true));
+    const to = Math.min(bbox.left + bbox.width, plot.valToPos(atMs / 1_000, 'x', true));
+    if (to > from) ctx.fillRect(from, bbox.top, to - from + 1, bbox.height);
+  }
+  ctx.restore();
+}

@@ -1,0 +1,16 @@
+import { render } from 'preact';
+import { config } from 'zod';
+import 'uplot/dist/uPlot.min.css';
+import './tokens.css';
+import './layout.css';
+import './parts.css';
+import './tables.css';
+import { App } from './app.tsx';
+import { RelayWatch } from './relay-watch.ts';
+
+// Its faster way makes functions out of text, which the page's policy forbids.
+config({ jitless: true });
+
+const watch = new RelayWatch();
+render(<App watch={watch} />, document.querySelector('#app')!);
+watch.start();
