@@ -20,12 +20,11 @@ test('/metrics under load: what is counted is what was inserted, and nothing of 
   const topic = bed.servers.topic('orders');
   const load = new Load(bed.servers.pool, { topic, writers: 2 });
   await until(() => load.committed > 200, { withinMs: 20_000, what: 'some load' });
-  const under = await relay.metrics();
-  expect(under.get(`cdc_relay_rows_total{outbox="${outbox}",way="tail"}`)).toBeGreaterThan(0);
+  const sample = `cdc_relay_rows_total{outbox="${outbox}",way="tail"}`;
+  await until(async () => (await relay.metric(sample))! > 0, { withinMs: 20_000, what: 'rows counted under load' });
   await load.stop();
   await bed.retired();
   const rows = await bed.count('outbox');
-  const sample = `cdc_relay_rows_total{outbox="${outbox}",way="tail"}`;
   await until(async () => (await relay.metric('cdc_relay_unflushed_rows')) === 0, {
     withinMs: 5_000,
     what: 'the flush',
@@ -39,6 +38,14 @@ test('/metrics under load: what is counted is what was inserted, and nothing of 
     after.get('cdc_relay_publish_latency_seconds_sum')! / after.get('cdc_relay_publish_latency_seconds_count')!,
   ).toBeLessThan(2);
   expect(after.get('cdc_relay_mysql_seconds_count{operation="flush"}')).toBeGreaterThan(0);
+  for (const connection of ['leader', 'flush', 'sweep', 'progress']) {
+    expect(after.get(`cdc_relay_mysql_connects_total{connection="${connection}",cause="FIRST"}`), connection).toBe(1);
+    expect(after.get(`cdc_relay_mysql_connections{connection="${connection}"}`), connection).toBe(1);
+  }
+  expect(after.get('cdc_relay_kafka_request_seconds_count{request="Produce"}')).toBe(
+    after.get('cdc_relay_kafka_send_seconds_count{outcome="acked"}'),
+  );
+  expect(after.get('cdc_relay_kafka_connects_total{cause="FIRST"}')).toBe(after.get('cdc_relay_kafka_connections'));
   expect(after.get('cdc_relay_state{state="FLOWING"}')).toBe(1);
   expect(after.get('cdc_relay_state{state="STUCK"}')).toBe(0);
   expect(after.get('cdc_relay_leader')).toBe(1);
