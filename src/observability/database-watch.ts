@@ -7,6 +7,8 @@ import type { RelayStats } from '../model/stats.ts';
 const INTERVAL_MS = 1_000;
 /** Looking at the tables takes at most this share of the time, whatever it costs. */
 const REST_PER_LOOK = 100;
+/** The same for what is around the relay: it is less, and people wait for it. */
+const REST_PER_LOOK_AROUND = 20;
 const LONGEST_REST_MS = 60_000;
 /** What is around the relay changes slowly, unless there is a job, and is asked for by several statements. */
 const SURROUNDINGS_REST_MS = 5_000;
@@ -29,8 +31,8 @@ class Turn {
     return nowMs >= this.#nextMs;
   }
 
-  rest(nowMs: number, tookMs: number, atLeastMs = 0): void {
-    this.#nextMs = nowMs + Math.min(LONGEST_REST_MS, Math.max(atLeastMs, tookMs * REST_PER_LOOK));
+  rest(nowMs: number, restMs: number): void {
+    this.#nextMs = nowMs + Math.min(LONGEST_REST_MS, restMs);
   }
 }
 
@@ -110,14 +112,15 @@ export class DatabaseWatch {
         serverMs - (beganDate + (nowMs - beganMs - took.outboxesTookMs - took.surroundingsTookMs) / 2);
       if (outboxes !== null) {
         this.outboxes = { waiting: outboxes, atMs: beganMs };
-        this.#outboxesTurn.rest(nowMs, took.outboxesTookMs);
+        this.#outboxesTurn.rest(nowMs, took.outboxesTookMs * REST_PER_LOOK);
       }
       if (surroundings !== null) {
         const { standbys, jobs } = surroundings;
         const most = standbys === null ? null : Math.max(standbys, this.#standbys ?? 0);
         this.surroundings = { ...surroundings, standbys: most };
         this.#standbys = standbys;
-        this.#surroundingsTurn.rest(nowMs, took.surroundingsTookMs, jobs.length > 0 ? 0 : SURROUNDINGS_REST_MS);
+        const restMs = took.surroundingsTookMs * REST_PER_LOOK_AROUND;
+        this.#surroundingsTurn.rest(nowMs, jobs.length > 0 ? restMs : Math.max(restMs, SURROUNDINGS_REST_MS));
       }
       if (head !== null) this.#heads.push({ position: head, seenMs: beganMs });
       this.#forgetRouted();

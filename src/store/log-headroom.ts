@@ -70,7 +70,7 @@ export function logHeadroom(places: LogPlaces, { expireMs, isByAge }: Expiry): L
   const inMs =
     expireMs === null || !isByAge || writtenMs === null
       ? null
-      : Math.max(0, Math.min(writtenMs, nowMs) + expireMs - nowMs);
+      : Math.max(0, Math.floor(Math.min(writtenMs, nowMs) + expireMs - nowMs));
   return {
     inMs: isThere ? inMs : 0,
     expireMs,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/model/clock.ts';
 import { fault } from '../../../src/model/fault.ts';
-import type { Progress, ProgressReader } from '../../../src/model/progress.ts';
+import type { Progress, ProgressReader, WaitingJob } from '../../../src/model/progress.ts';
 import { newRelayStats } from '../../../src/model/stats.ts';
 import { DatabaseWatch } from '../../../src/observability/database-watch.ts';
 
@@ -13,6 +13,7 @@ class Asked {
   readonly wanted: { readonly outboxes: boolean; readonly surroundings: boolean }[] = [];
   readonly took = { outboxesTookMs: 0, surroundingsTookMs: 0 };
   standbys: number | null = 1;
+  jobs: WaitingJob[] = [];
   looks = 0;
   /** Answers come when this settles. */
   answer: Promise<unknown> = Promise.resolve();
@@ -45,7 +46,7 @@ class Asked {
     return {
       ...{ serverMs: Date.now(), head: null, leader: null, paused: null, purge: null, ...this.took },
       outboxes: outboxes ? [null] : null,
-      surroundings: surroundings ? { standbys: this.standbys, jobs: [], oldestParkedMs: null } : null,
+      surroundings: surroundings ? { standbys: this.standbys, jobs: this.jobs, oldestParkedMs: null } : null,
     };
   }
 }
@@ -63,7 +64,15 @@ test('looks every second: at the tables each time, at what is around it every fi
   await asked.end();
 });
 
-test('what costs is looked at for a hundredth of the time, and once a minute at least', async () => {
+test('while there is a job it is looked at every second', async () => {
+  const asked = new Asked();
+  asked.jobs = [{ id: '1', kind: 'republish', state: 'running', done: null, total: null, startedMsAgo: 5 }];
+  await vi.advanceTimersByTimeAsync(10_500);
+  expect(times(asked, 'surroundings')).toBe(11);
+  await asked.end();
+});
+
+test('what costs is looked at for a small share of the time, and once a minute at least', async () => {
   const asked = new Asked();
   Object.assign(asked.took, { outboxesTookMs: 80, surroundingsTookMs: 5_000 });
   await vi.advanceTimersByTimeAsync(120_500);
