@@ -14,7 +14,7 @@ export function httpFindings({ host, port, token }: HttpSettings): Finding[] {
   return [
     check.warning({
       fact: `HTTP is served on ${host}:${port} to everybody who can reach it: http.token is not set`,
-      effect: 'names of tables and topics, positions and counts can be read by anybody there',
+      effect: 'names, positions, counts, and aggregate ids of what is parked or failed can be read by anybody there',
       fix: 'http.tokenFile: a file with a long random text; or http.host: 127.0.0.1',
     }),
   ];

@@ -24,10 +24,13 @@ export function outboxRowFindings(
       const fact = `rows of ${name} could not be looked at: ${facts.why.detail} (${facts.why.code})`;
       return [findingsOf('rows', 'waiting-rows').unknown({ fact })];
     }
-    const isFirstStart = !hasPosition && settings.relay.start === null && !facts.value.isEmpty;
+    const { start: chosen } = settings.relay;
+    const isFirstStart = !hasPosition && !facts.value.isEmpty;
+    const isLeftOut = isFirstStart && chosen?.kind === 'head' && (facts.value.pending ?? 0) > 0;
     return [
       ...counts(facts.value, name, retire === 'keep'),
-      ...(isFirstStart ? [start(facts.value, name)] : []),
+      ...(isFirstStart && chosen === null ? [start(facts.value, name)] : []),
+      ...(isLeftOut ? [leftOut(facts.value, name)] : []),
       ...future(facts.value.future, name),
     ];
   });
@@ -49,6 +52,14 @@ function start({ pending }: RowFacts, name: string): Finding {
     effect: 'run refuses: history must be neither sent nor left out by chance',
     fix: 'start: head      (what is there counts as published)\nstart: pending   (what is pending is sent)',
     stopsTail: true,
+  });
+}
+
+function leftOut({ pending }: RowFacts, name: string): Finding {
+  return findingsOf('rows', 'start').warning({
+    fact: `it would be the first start, with start: head, and ${name} has ${pending!.toLocaleString('en-US')} pending ${pending === 1 ? 'row' : 'rows'}`,
+    effect: 'they count as published: nobody sends them',
+    fix: 'start: pending, if they are to be sent; nothing to do if another relay has sent them',
   });
 }
 

@@ -117,7 +117,12 @@ describe('rows', () => {
     expect(told(of({}, false))).toEqual([
       'error start: it would be the first start, app.outbox has rows already (3 pending), and start is not set',
     ]);
-    expect(told(of({}, false, { start: 'head' }))).toEqual([]);
+    expect(told(of({}, false, { start: 'head' }))).toEqual([
+      'warning start: it would be the first start, with start: head, and app.outbox has 3 pending rows',
+    ]);
+    expect(told(of({ pending: 0 }, false, { start: 'head' }))).toEqual([]);
+    expect(told(of({}, true, { start: 'head' }))).toEqual([]);
+    expect(told(of({}, false, { start: 'pending' }))).toEqual([]);
     expect(told(of({ isEmpty: true }, false))).toEqual([]);
   });
 
