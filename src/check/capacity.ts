@@ -3,8 +3,11 @@ import { isDenied } from './asked.ts';
 import { type Finding, findingsOf } from './finding.ts';
 import { LONG_TRANSACTION_SECONDS, type ServerFacts } from './server-facts.ts';
 
-/** Connections of one relay at most: leader, flush, rows, sweep, jobs, limits, retention, HTTP's, and the dump's two. */
-const RELAY_CONNECTIONS = 10;
+/**
+ * Connections of one relay at most: leader, flush, rows, sweep, jobs, limits, retention, HTTP's look, the dump's two, and
+ * two for what people ask over HTTP.
+ */
+const RELAY_CONNECTIONS = 12;
 const SHORT_TIMEOUT_SECONDS = 30;
 
 /** Time-outs, connections, and who else is at work. Pure. */

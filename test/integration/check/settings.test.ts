@@ -43,7 +43,7 @@ describe('J2 a server with the wrong settings', () => {
       ),
       'warning wait-timeout: wait_timeout is 5 s',
       'warning net-write-timeout: net_write_timeout is 2 s',
-      'warning connections: N of 11 connections are free (max_connections); a relay uses up to 10',
+      'warning connections: N of 11 connections are free (max_connections); a relay uses up to 12',
       'warning binlog-row-image: binlog_row_image is MINIMAL',
       'warning binlog-row-metadata: binlog_row_metadata is MINIMAL',
       'warning binlog-expiry: binlogs are kept for 1 h (binlog_expire_logs_seconds = 3600)',
@@ -128,7 +128,7 @@ test('J2 a server without a log, without an id, with few connections for each us
   expect(told(report).filter((line) => !line.includes('flush-log') && !line.includes('sync-binlog'))).toEqual([
     'error server-id: server_id is 0',
     'error log-bin: log_bin is OFF: the server writes no binlog',
-    'warning connections: max_user_connections is 6; a relay uses up to 10',
+    'warning connections: max_user_connections is 6; a relay uses up to 12',
   ]);
   expect(report.findings.filter(({ stopsTail }) => stopsTail).map(({ check }) => check)).toEqual([
     'server-id',

@@ -215,10 +215,10 @@ test('time-outs and connections', () => {
   expect(told(capacityFindings(goodServer({}, low)))).toEqual([
     'warning wait-timeout: wait_timeout is 5 s',
     'warning net-write-timeout: net_write_timeout is 2 s',
-    'warning connections: 8 of 20 connections are free (max_connections); a relay uses up to 10',
+    'warning connections: 8 of 20 connections are free (max_connections); a relay uses up to 12',
   ]);
   expect(told(capacityFindings(goodServer({}, { max_user_connections: '4' })))).toEqual([
-    'warning connections: max_user_connections is 4; a relay uses up to 10',
+    'warning connections: max_user_connections is 4; a relay uses up to 12',
   ]);
 });
 
