@@ -10,13 +10,13 @@ import { Session } from '../../../src/store/session.ts';
 import { readStandbys } from '../../../src/store/standbys.ts';
 import { readWaitingJobs } from '../../../src/store/waiting-jobs.ts';
 import { until } from '../../stack/until.ts';
-import { silent, StoreBed } from './store-bed.ts';
+import { silent, StoreBed, type StoreOptions } from './store-bed.ts';
 
 const ALL = { outboxes: true, surroundings: true };
 
 /** One look at everything, as a relay of the bed has it. */
-async function look(bed: StoreBed): Promise<Progress> {
-  const reader = createProgressReader(bed.settings(), systemClock, silent);
+async function look(bed: StoreBed, options: StoreOptions = {}): Promise<Progress> {
+  const reader = createProgressReader(bed.settings(options), systemClock, silent);
   try {
     return await reader.read(ALL);
   } finally {
@@ -43,6 +43,31 @@ test('before the first start nobody leads and nothing is saved; with a leader it
   expect((await look(bed)).surroundings?.standbys).toBe(0);
   await leader.release();
   expect((await look(bed)).leader).toBeNull();
+});
+
+test('a user who may ask for little: no end of the log, no headroom, and others are not counted where they are hidden', async () => {
+  await using bed = await StoreBed.open();
+  const user = { user: `${bed.database}_relay`, password: 'relay-password' };
+  await bed.sql(`CREATE USER ${user.user} IDENTIFIED BY '${user.password}'`);
+  await bed.sql(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${bed.database}.* TO ${user.user}`);
+  try {
+    const own = bed.store({ place: user });
+    const leader = await bed.lead(own);
+    const checkpoint = await bed.store().head();
+    const { position: high } = checkpoint;
+    await own.begin(leader, { checkpoint, high, serverUuid: leader.serverUuid, parkEverything: null });
+    const by = (place: object) => look(bed, { place });
+    const unknown = { head: null, purge: null };
+    expect(await by(user)).toMatchObject({ ...unknown, leader: { epoch: 1 }, surroundings: { standbys: 0 } });
+    expect((await by({})).purge).not.toBeNull();
+    await leader.release();
+    // Of another account, which may see all.
+    await bed.lead(bed.store());
+    expect(await by(user)).toMatchObject({ ...unknown, leader: { epoch: 2 }, surroundings: { standbys: null } });
+    expect(await by({})).toMatchObject({ leader: { epoch: 2 }, surroundings: { standbys: 0 } });
+  } finally {
+    await bed.sql(`DROP USER ${user.user}`);
+  }
 });
 
 test('a pause as people asked for it; without the columns of a pause there is none', async () => {
