@@ -1,6 +1,7 @@
 import { type Desk, Refusal } from '../http/desk.ts';
 import type { Log } from '../model/log.ts';
 import { RelayError } from '../model/fault.ts';
+import type { ConnectionCounts } from '../model/server-counts.ts';
 import type { OutboxSettings, Settings } from '../model/settings.ts';
 import { JobsTable } from '../store/jobs-table.ts';
 import { readParked } from '../store/parked-facts.ts';
@@ -17,7 +18,7 @@ const AT_ONCE = 2;
 const PARKED_SHOWN = 50;
 
 /** Each request has a connection of its own: nothing that people ask for is in the way of rows. */
-export function httpDesk(settings: Settings, log: Log): Desk {
+export function httpDesk(settings: Settings, log: Log, counts?: ConnectionCounts): Desk {
   const mysql = {
     ...settings.mysql,
     connectTimeoutMs: Math.min(settings.mysql.connectTimeoutMs, WITHIN_MS),
@@ -28,7 +29,7 @@ export function httpDesk(settings: Settings, log: Log): Desk {
     if (under >= AT_ONCE) throw new Refusal(429, 'others are asking the database already', 'ask again in a second');
     under++;
     try {
-      const session = await Session.open(mysql, log);
+      const session = await Session.open(mysql, log, counts);
       try {
         return await work(session);
       } finally {

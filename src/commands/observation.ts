@@ -55,7 +55,7 @@ export async function observe(parts: ObservedParts): Promise<Observed> {
     ]);
   const [{ observedStore }, { observedPublisher }, { addServerMetrics }] = observed;
   const [{ serveHttp }, { httpDesk }] = http;
-  const desk = httpDesk(settings, log);
+  const desk = httpDesk(settings, log, servers.mysql.people);
   const reader = createProgressReader(settings, clock, log, servers.mysql.progress);
   const history = new History();
   const onLook = (): void => {

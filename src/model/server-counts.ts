@@ -1,10 +1,13 @@
 import type { FaultCode } from './fault.ts';
 import { count } from './stats.ts';
 
-/** What a connection to MySQL is for. The dump is not among them: its streams are counted by the engine. */
+/**
+ * What a connection to MySQL is for. `people`: what is asked for over HTTP, a connection each. The dump is not among
+ * them: its streams are counted by the engine.
+ */
 export const MYSQL_CONNECTIONS = [
   ...(['leader', 'flush', 'rows', 'sweep', 'history'] as const),
-  ...(['jobs', 'retention', 'limits', 'progress'] as const),
+  ...(['jobs', 'retention', 'limits', 'progress', 'people'] as const),
 ] as const;
 export type MysqlConnection = (typeof MYSQL_CONNECTIONS)[number];
 
@@ -16,7 +19,7 @@ export type ConnectCause = 'FIRST' | 'IDLE' | 'DONE' | 'SESSION_EXPIRES' | 'APAR
 
 /** Of one connection to MySQL, again and again. There is no pool: each has one piece of work at a time. */
 export class ConnectionCounts {
-  /** Now: 0 or 1, for a moment 2. */
+  /** Now; of `people` there may be more than one. */
   open = 0;
   /** Pieces of work under way, and those that wait for their turn. */
   working = 0;
