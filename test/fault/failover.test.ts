@@ -4,6 +4,7 @@ import { Relayed } from '../integration/http/http-client.ts';
 import { expectedRows } from '../stack/expected-rows.ts';
 import { audit } from '../stack/invariants.ts';
 import { Load } from '../stack/load.ts';
+import { logHead } from '../stack/log-head.ts';
 import { MovingAddress } from '../stack/moving-address.ts';
 import { insertRows } from '../stack/outbox-rows.ts';
 import { freePort } from '../stack/ports.ts';
@@ -97,9 +98,9 @@ test('S1 the old primary only reads and lives on, and no connection ends: the id
     expect(await bed.count('outbox')).toBe(200); // this pool still looks at the old one
     // What the relay says of itself is about the new one, too.
     const isThere = async (): Promise<boolean> => {
-      const [[end]] = await pool.query<RowDataPacket[]>('SHOW BINARY LOG STATUS');
+      const end = await logHead(async (text) => (await pool.query<RowDataPacket[]>(text))[0]);
       const { head } = await new Relayed(port).status();
-      return head?.file === end['File'] && head?.offset === end['Position'];
+      return head?.file === end.file && head.offset === end.offset;
     };
     await until(isThere, { withinMs: 15_000, what: 'the head of the new primary in the status' });
   } finally {

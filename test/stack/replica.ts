@@ -1,5 +1,6 @@
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import type { DatabaseServer } from './handles.ts';
+import { logHead } from './log-head.ts';
 
 const CATCH_UP_S = 30;
 /** Of a log: its first event. */
@@ -37,7 +38,7 @@ export async function follow(
 
 /** Waits until `replica` has everything that `source` has committed by now. */
 export async function caughtUp(replica: DatabaseServer, source: DatabaseServer): Promise<void> {
-  const [{ File: file, Position: offset }] = await ask(source, 'SHOW BINARY LOG STATUS');
+  const { file, offset } = await logHead((text) => ask(source, text));
   const [{ answer }] = await ask(replica, 'SELECT SOURCE_POS_WAIT(?, ?, ?) AS answer', [file, offset, CATCH_UP_S]);
   if (answer === null || Number(answer) < 0) throw new Error(`the replica has not caught up after ${CATCH_UP_S} s`);
 }

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { jsonTextBound, jsonTextLength, writeJson } from '../../../src/encoding/json-text.ts';
 import { recordBound, writeRecord } from '../../../src/encoding/record.ts';
 import { emptyRow, Form } from '../../../src/model/row.ts';
+import { logHead } from '../../stack/log-head.ts';
 import { testBed, type TestBed } from '../../stack/test-bed.ts';
 import { jsonExpressions } from './json-expressions.ts';
 import { storedJson } from './stored-json.ts';
@@ -133,8 +134,7 @@ async function insert(expressions: string[]): Promise<void> {
 }
 
 async function head(): Promise<{ file: string; offset: number }> {
-  const [[{ File, Position }]] = await bed.pool.query<RowDataPacket[]>('SHOW BINARY LOG STATUS');
-  return { file: String(File), offset: Number(Position) };
+  return logHead(async (text) => (await bed.pool.query<RowDataPacket[]>(text))[0]);
 }
 
 /** Compares every row of the table; returns how many there were. */
