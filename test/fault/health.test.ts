@@ -26,9 +26,11 @@ test('Kafka frozen: STUCK, and not ready until it thaws, also when the rows have
   const load = new Load(bed.servers.pool, { topic, writers: 1 });
   try {
     await until(async () => (await relay.ready())?.state === 'STUCK', { withinMs: 30_000, what: 'STUCK' });
-    const { stuck, ready } = await relay.status();
+    const { stuck, ready, lastError, rate } = await relay.status();
     expect(ready).toBe(false);
     expect(stuck.map(({ part }) => part)).toContainEqual(expect.stringMatching(/^(kafka|lane)$/));
+    expect(lastError?.code).toMatch(/^KAFKA_(TIMEOUT|UNREACHABLE)$/);
+    expect(rate.nowRowsPerSecond).toBe(0);
     await process.waitFor('scope-parked');
     // What is given up is not forgotten: through parking and tries in vain it says so all the time.
     const said = new Set<string>();
@@ -95,6 +97,11 @@ test('L3 the stream frozen while rows are written: the lag grows, /readyz and /s
   expect(lagMs! / 1000).toBeLessThan(frozenS + 3);
   expect(lags.some((lag) => lag > 3 && lag < 8)).toBe(true);
   expect(lags.slice(4)).toEqual(lags.slice(4).toSorted((a, b) => a - b));
+  const metrics = await relay.metrics();
+  expect(metrics.get('cdc_relay_stuck{part="tail"}')).toBe(1);
+  // Nothing of it has been settled: the checkpoint stays, and the log goes on.
+  expect(metrics.get('cdc_relay_checkpoint_age_seconds')).toBeGreaterThan(frozenS - 3);
+  expect(metrics.get('cdc_relay_checkpoint_behind_bytes')).toBeGreaterThan(1_000);
 
   proxy.thaw();
   await bed.retired();
