@@ -59,7 +59,7 @@ export class Link {
     this.#broker = createBroker({
       ...address,
       ...options,
-      socketFactory: ({ onConnect }) => (this.#socket = this.#watch(options.dial(address, onConnect))),
+      socketFactory: ({ onConnect }) => (this.#socket = this.#dial(onConnect)),
     });
     [this.#connection] = this.#broker.connectionPool.pool;
     // Runs in the socket's data event: a throw there would end the process.
@@ -209,6 +209,16 @@ export class Link {
       };
       work.finally(settled).then(resolve, reject);
     });
+  }
+
+  /** kafkajs would call whatever goes wrong here a connection that failed. */
+  #dial(onConnect: () => void): Socket {
+    try {
+      return this.#watch(this.#options.dial(this.address, onConnect));
+    } catch (error) {
+      this.drop(clientFault(error, this.name));
+      throw error;
+    }
   }
 
   #watch(socket: Socket): Socket {

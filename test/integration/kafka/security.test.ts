@@ -10,6 +10,7 @@ import { makeAuthority } from '../../stack/certificates.ts';
 import { KAFKA_USER, type Certificate, type KafkaCluster } from '../../stack/handles.ts';
 import { kafkaClient } from '../../stack/kafka-client.ts';
 import { startKafka } from '../../stack/stack.ts';
+import { until } from '../../stack/until.ts';
 import { connected, kafkaSettings, makeBatch, newProducer, RecordedLog, told } from '../../stack/publishing.ts';
 
 const TOPIC = 'secured';
@@ -277,5 +278,51 @@ describe('SASL OAUTHBEARER', () => {
     expect(told(await publisher.send(batch))).toBe('refused KAFKA_AUTHENTICATION retry');
     respond = rightly;
     expect(told(await publisher.send(batch))).toBe('acked');
+  });
+});
+
+describe('secrets that stand in files', () => {
+  /** As the configuration makes them. */
+  const fileOf = (value: string) => {
+    const file = { value, read: () => file.value, accepted: () => undefined, refused: () => false };
+    return file;
+  };
+
+  test('a password is read for each connection; one that is wrong meanwhile halts nothing', async () => {
+    const password = fileOf(KAFKA_USER.password);
+    const sasl: SaslSettings = { mechanism: 'plain', username: KAFKA_USER.username, password };
+    await using publisher = await connected(cluster.listener('brief'), { sasl });
+    const producer = await newProducer(publisher);
+    let sequence = 0;
+    const send = async () => {
+      const batch = await makeBatch({ topic: TOPIC, producer, sequence, values: ['x'] });
+      const answer = told(await publisher.send(batch));
+      if (answer === 'acked') sequence++;
+      return answer;
+    };
+    expect(await send()).toBe('acked');
+    password.value = 'half a rotation';
+    const refused = 'refused KAFKA_AUTHENTICATION retry';
+    await until(async () => (await send()) === refused, { withinMs: 5_000, what: 'the end of the session' });
+    password.value = KAFKA_USER.password;
+    expect(await send()).toBe('acked');
+  });
+
+  test('certificate, key and authority are read for each connection; a pair that does not match halts nothing', async () => {
+    const [ca, cert, key] = [certificate.ca, certificate.cert, certificate.key].map(fileOf);
+    const tls = { ca, cert, key, verify: true };
+    const publisher = createPublisher(kafkaSettings(cluster.listener('mutual'), { tls }), new RecordedLog());
+    const connect = () => publisher.connect(new AbortController().signal);
+    try {
+      await connect();
+      key.value = stranger.key; // the other half follows
+      await expect(publisher.newProducer()).resolves.toBeDefined(); // by the connection that is there
+      const batch = await makeBatch({ topic: TOPIC, producer: await publisher.newProducer(), values: ['x'] });
+      expect(told(await publisher.send(batch))).toBe('refused KAFKA_TLS retry');
+      key.value = certificate.key;
+      expect(told(await publisher.send(batch))).toBe('acked');
+    } finally {
+      await publisher.close(100);
+    }
   });
 });
