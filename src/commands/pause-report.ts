@@ -20,19 +20,19 @@ export const pauseSchema = z.object({
   pause: z.object({ sinceMs: z.number(), by: z.string() }).nullable(),
   /** Whether the leader has followed; null: nobody leads. */
   followed: z.boolean().nullable(),
-  /** Until the checkpoint's binlog may be purged, at the earliest; null: never by its age, or nobody knows. */
-  purgeInMs: z.number().nullable(),
+  /** Until the checkpoint's binlog may be purged, at the earliest; `expireMs` null: never by its age. Null: nobody knows. */
+  purge: z.object({ inMs: z.number().nullable(), expireMs: z.number().nullable() }).nullable(),
 });
 export type PauseReport = z.infer<typeof pauseSchema>;
 
-/** Null: never by its age, or nobody knows. */
-export async function readPurgeInMs(session: Session, settings: Settings): Promise<number | null> {
+export async function readPurge(session: Session, settings: Settings): Promise<PauseReport['purge']> {
   const relay = await readRelayFacts(session, settings, await expiryColumns(session));
   const head = await whereAllowed(readLogEnd(session, await readServerFacts(session)));
-  return (await headroom(session, relay, head))?.inMs ?? null;
+  const purge = await headroom(session, relay, head);
+  return purge === null ? null : { inMs: purge.inMs, expireMs: purge.expireMs };
 }
 
-export function pausedText({ name, changed, pause, followed, purgeInMs }: PauseReport, by: string): string {
+export function pausedText({ name, changed, pause, followed, purge }: PauseReport, by: string): string {
   const asked = changed || pause === null ? '' : ` (${ageText(pause.sinceMs)} ago, by ${by})`;
   const lines = [
     followed === null
@@ -41,11 +41,9 @@ export function pausedText({ name, changed, pause, followed, purgeInMs }: PauseR
         ? `PAUSED    ${name}${asked}: nothing is read, sent or marked; what the application commits waits in its tables`
         : `ASKED     ${name}${asked}: its leader has not come to rest yet; what is on its way is settled first`,
   ];
-  if (purgeInMs !== null) {
-    lines.push(
-      `purge     the binlog of the checkpoint is kept for ${ageText(purgeInMs)} at least; without it rows come from the tables`,
-    );
-  }
+  const kept = purge?.inMs == null ? null : `${ageText(purge.inMs)} at least; without it rows come from the tables`;
+  if (kept !== null) lines.push(`purge     the binlog of the checkpoint is kept for ${kept}`);
+  else if (purge?.expireMs === null) lines.push('purge     binlogs are not purged by their age here');
   lines.push('next      cdc-relay resume');
   return lines.join('\n');
 }

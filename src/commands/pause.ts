@@ -3,7 +3,7 @@ import { askToPause, readFollower } from '../store/pause.ts';
 import { Session } from '../store/session.ts';
 import type { CommandBody } from './command.ts';
 import { ExitCode } from './exit-codes.ts';
-import { pausedText, type PauseReport, readPurgeInMs } from './pause-report.ts';
+import { pausedText, type PauseReport, readPurge } from './pause-report.ts';
 import { escapedText } from './text.ts';
 import { whoAsks } from './who.ts';
 
@@ -25,7 +25,7 @@ export const pause: CommandBody = async ({ settings, log, options, print, note }
     const { changed, ...held } = asked;
     const report: PauseReport = {
       ...{ version: 1, name: settings.relay.name, paused: true, changed, pause: held, followed },
-      purgeInMs: await readPurgeInMs(session, settings),
+      purge: await readPurge(session, settings),
     };
     print(options['json'] === true ? JSON.stringify(report) : pausedText(report, escapedText(held.by)));
     return followed === false ? ExitCode.Failure : ExitCode.Good;

@@ -3,7 +3,7 @@ import { askToResume, readFollower } from '../store/pause.ts';
 import { Session } from '../store/session.ts';
 import type { CommandBody } from './command.ts';
 import { ExitCode } from './exit-codes.ts';
-import { type PauseReport, readPurgeInMs, resumedText } from './pause-report.ts';
+import { type PauseReport, readPurge, resumedText } from './pause-report.ts';
 import { escapedText } from './text.ts';
 
 /** The leader asks once a second; then it, or a standby, leads anew. */
@@ -25,7 +25,7 @@ export const resume: CommandBody = async ({ settings, log, options, print }) => 
     }
     const report: PauseReport = {
       ...{ version: 1, name: settings.relay.name, paused: false, changed: pause !== null, pause, followed },
-      purgeInMs: await readPurgeInMs(session, settings),
+      purge: await readPurge(session, settings),
     };
     print(
       options['json'] === true
