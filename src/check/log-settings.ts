@@ -22,6 +22,7 @@ export function logSettingFindings({ variables, version }: ServerFacts): Finding
     ...rowImage(variables, isMysql),
     ...rowMetadata(variables, isMysql),
     ...expiry(variables, isMysql),
+    ...sizeLimit(variables, isMysql),
     ...durability(variables, isMysql),
     ...(isMysql ? [...gtids(variables), ...order(variables)] : []),
   ];
@@ -82,6 +83,15 @@ function rowMetadata(variables: Variables, isMysql: boolean): Finding[] {
 
 function expiry(variables: Variables, isMysql: boolean): Finding[] {
   const check = findingsOf('binlog', 'binlog-expiry');
+  if (variables.get('basedir')?.startsWith('/rdsdbbin/') === true) {
+    return [
+      check.unknown({
+        fact: 'for how long binlogs are kept is not in the variables of Amazon RDS and Aurora',
+        effect: 'unless they are told to keep them they purge them at once: the position is gone after each pause',
+        fix: "CALL mysql.rds_show_configuration;\nCALL mysql.rds_set_configuration('binlog retention hours', 168);",
+      }),
+    ];
+  }
   const seconds =
     Number(variables.get('binlog_expire_logs_seconds') ?? 0) ||
     Math.round(Number(variables.get('expire_logs_days') ?? 0) * DAY_SECONDS);
@@ -96,6 +106,19 @@ function expiry(variables: Variables, isMysql: boolean): Finding[] {
       effect:
         'after a longer outage the position is gone: rows then go by the table, with retire: keep the relay halts',
       fix: set(isMysql, 'binlog_expire_logs_seconds = 604800'),
+    }),
+  ];
+}
+
+/** MariaDB 11.4 and Percona. */
+function sizeLimit(variables: Variables, isMysql: boolean): Finding[] {
+  const name = ['max_binlog_total_size', 'binlog_space_limit'].find((each) => Number(variables.get(each) ?? 0) > 0);
+  if (name === undefined) return [];
+  return [
+    findingsOf('binlog', 'binlog-expiry').warning({
+      fact: `binlogs are purged when they are larger than ${variables.get(name)} bytes in all (${name})`,
+      effect: 'a burst of writes purges the position, however young it is',
+      fix: set(isMysql, `${name} = 0`),
     }),
   ];
 }

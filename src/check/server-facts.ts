@@ -52,7 +52,7 @@ const VARIABLES = [
   ],
   ...['gtid_mode', 'server_id', 'log_replica_updates', 'log_slave_updates', 'read_only', 'super_read_only'],
   ...['wait_timeout', 'net_write_timeout', 'max_connections', 'max_user_connections'],
-  ...['transaction_isolation', 'tx_isolation'],
+  ...['transaction_isolation', 'tx_isolation', 'max_binlog_total_size', 'binlog_space_limit', 'basedir'],
   ...['wsrep_on', 'group_replication_group_name', 'group_replication_single_primary_mode'],
 ];
 

@@ -70,6 +70,13 @@ describe('J2 settings of the log', () => {
     expect(told(logSettingFindings(goodServer({}, { binlog_expire_logs_seconds: '0' })))).toEqual([]);
     const kept = { binlog_expire_logs_seconds: '3600', binlog_expire_logs_auto_purge: 'OFF' };
     expect(told(logSettingFindings(goodServer({}, kept)))).toEqual([]);
+    expect(told(logSettingFindings(goodServer({}, { basedir: '/rdsdbbin/mysql-8.0.39/' })))).toEqual([
+      'unknown binlog-expiry: for how long binlogs are kept is not in the variables of Amazon RDS and Aurora',
+    ]);
+    const limited = logSettingFindings(goodServer({}, { binlog_space_limit: '1000000' }));
+    expect(told(limited)).toEqual([
+      'warning binlog-expiry: binlogs are purged when they are larger than 1000000 bytes in all (binlog_space_limit)',
+    ]);
     const days = { binlog_expire_logs_seconds: '0', expire_logs_days: '0.5' };
     const mariadb = goodServer({ version: parseVersion('10.11.14-MariaDB') }, days);
     expect(told(logSettingFindings(mariadb))).toEqual([
