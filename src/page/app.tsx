@@ -39,10 +39,10 @@ export function App({ watch }: { readonly watch: RelayWatch }) {
                 <div class="cards">
                   <Failed view={view} watch={watch} />
                   <Parked view={view} />
-                  <Waiting status={status} />
                   <Jobs view={view} watch={watch} />
                   <Purge status={status} />
                   <Pause view={view} watch={watch} />
+                  <Waiting status={status} />
                 </div>
               </section>
             </>

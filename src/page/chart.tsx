@@ -20,13 +20,17 @@ interface Props {
   readonly text: (value: number) => string;
   /** The scale ends there at the least. */
   readonly atLeast: number;
+  /** What may lie between two lines of its grid. */
+  readonly steps: number[];
 }
 
 const HEIGHT_PX = 168;
 const SPAN_MS = 15 * 60_000;
+/** Of a relay that has just begun there is little to show. */
+const LEAST_SPAN_MS = 60_000;
 
 /** The last 15 minutes of one number; times in which the relay was stuck are shaded. */
-export function Chart({ title, unit, color, points, stepMs, text, atLeast }: Props) {
+export function Chart({ title, unit, color, points, stepMs, text, atLeast, steps }: Props) {
   const [width, measured] = useWidth();
   const isDark = useMedia('(prefers-color-scheme: dark)');
   const place = useRef<HTMLDivElement>(null);
@@ -51,10 +55,25 @@ export function Chart({ title, unit, color, points, stepMs, text, atLeast }: Pro
           y: { range: (_, __, most) => [0, Math.max(atLeast, most * 1.1)] },
         },
         axes: [
-          { ...axis, space: 60, size: 26, grid: { show: false }, values: [[60, '{HH}:{mm}', ...NOTHING]] },
-          { ...axis, size: 62, space: 34, grid: { stroke: of('--line'), width: 1 }, values: (_, all) => all.map(text) },
+          { ...axis, space: 60, size: 26, grid: { show: false }, values: clockTexts },
+          {
+            ...axis,
+            size: 62,
+            space: 34,
+            incrs: steps,
+            grid: { stroke: of('--line'), width: 1 },
+            values: (_, all) => all.map(text),
+          },
         ],
-        series: [{}, { stroke: of(color), width: 2, fill: `${of(color)}22`, points: { show: false } }],
+        series: [
+          {},
+          {
+            stroke: of(color),
+            width: 2,
+            fill: `${of(color)}22`,
+            points: { show: ({ data: [times] }) => times.length < 4 },
+          },
+        ],
         hooks: {
           drawClear: [(self) => shade(self, shaded.current, stepMs, of('--bad-soft'))],
           setCursor: [({ cursor: { idx } }) => setAt(idx ?? null)],
@@ -74,10 +93,10 @@ export function Chart({ title, unit, color, points, stepMs, text, atLeast }: Pro
   useEffect(() => {
     plot.current?.setData(data, false);
     const now = Date.now();
-    plot.current?.batch(() => {
-      plot.current?.setScale('x', { min: (now - SPAN_MS) / 1_000, max: now / 1_000 });
-      plot.current?.setScale('y', { min: 0, max: 0 });
-    });
+    const knownMs = now - (points.at(0)?.atMs ?? now) + stepMs;
+    const spanMs = Math.min(SPAN_MS, Math.max(LEAST_SPAN_MS, knownMs));
+    // The other scale follows.
+    plot.current?.setScale('x', { min: (now - spanMs) / 1_000, max: now / 1_000 });
   }, [points, width, isDark]);
 
   const values = points.map(({ value }) => value).filter((value) => value !== null);
@@ -103,8 +122,10 @@ export function Chart({ title, unit, color, points, stepMs, text, atLeast }: Pro
   );
 }
 
-/** What uPlot takes beside a format of times: nothing is added at the beginning of a day or a year. */
-const NOTHING = [null, null, null, null, null, null, 1] as const;
+/** Times of the day in UTC, with seconds where the grid is finer than a minute. */
+function clockTexts(_: uPlot, splits: number[], __: number, ___: number, incrSeconds: number): string[] {
+  return splits.map((seconds) => new Date(seconds * 1_000).toISOString().slice(11, incrSeconds < 60 ? 19 : 16));
+}
 
 function dataOf(points: readonly ChartPoint[], stepMs: number): [number[], (number | null)[]] {
   const times: number[] = [];

@@ -19,7 +19,7 @@ export function Failed({ view, watch }: Props) {
   const rows = list?.rows ?? [];
   const reason = whyNot(view);
   return (
-    <section class="card wide" aria-labelledby="failed-title">
+    <section class={rows.length > 0 ? 'card wide' : 'card'} aria-labelledby="failed-title">
       <h2 id="failed-title">
         Failed rows <Count count={Math.max(count, rows.length)} />
       </h2>

@@ -50,16 +50,18 @@ function JobItem({ job, watch, reason }: Props) {
           ? 'It waits for its turn.'
           : `${far}${startedMsAgo === null ? '' : `, begun ${ageText(startedMsAgo)} ago`}`}
       </p>
-      <button
-        type="button"
-        class="plain"
-        disabled={reason !== null}
-        onClick={() => setAsked(true)}
-        aria-label={`Cancel job ${id}`}
-      >
-        Cancel …
-      </button>{' '}
-      <Command line={line} />
+      <div class="buttons">
+        <button
+          type="button"
+          class="plain"
+          disabled={reason !== null}
+          onClick={() => setAsked(true)}
+          aria-label={`Cancel job ${id}`}
+        >
+          Cancel …
+        </button>
+        <Command line={line} />
+      </div>
       {isAsked && (
         <Confirm
           title={`Cancel job ${id}?`}

@@ -12,5 +12,7 @@ import { RelayWatch } from './relay-watch.ts';
 config({ jitless: true });
 
 const watch = new RelayWatch();
-render(<App watch={watch} />, document.querySelector('#app')!);
+const place = document.querySelector('#app')!;
+place.replaceChildren();
+render(<App watch={watch} />, place);
 watch.start();

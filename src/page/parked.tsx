@@ -12,7 +12,7 @@ export function Parked({ view }: { readonly view: View }) {
   const known = Object.values(view.status?.term?.parked ?? {}).reduce((sum, count) => sum + count, 0);
   const scopes = list?.parked ?? [];
   return (
-    <section class="card wide" aria-labelledby="parked-title">
+    <section class={scopes.length > 0 ? 'card wide' : 'card'} aria-labelledby="parked-title">
       <h2 id="parked-title">
         Parked <Count count={Math.max(known, scopes.length)} />
       </h2>

@@ -22,7 +22,7 @@ export interface Places {
 }
 
 const NARROW_PX = 720;
-const HEIGHT = 96;
+const HEIGHT = 102;
 const MARKS_HEIGHT = 72;
 /** Room for the line that goes back to MySQL. */
 const SIDE = 18;

@@ -1,0 +1,108 @@
+import { mkdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import axe from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+
+const SHOTS = fileURLToPath(new URL('../../test-output/page/', import.meta.url));
+const SIZES = { desktop: { width: 1_280, height: 900 }, phone: { width: 360, height: 780 } };
+const SCHEMES = ['light', 'dark'] as const;
+
+export interface Violation {
+  readonly scheme: string;
+  readonly id: string;
+  readonly nodes: readonly string[];
+}
+
+/** Somebody who looks at the page of a relay; notes whom it asks, and what it complains of. */
+export class PageVisit implements AsyncDisposable {
+  readonly page: Page;
+  /** Requests to anybody but the relay. */
+  readonly elsewhere: string[] = [];
+  /** Of scripts and of the page's policy; answers that say no are not among them. */
+  readonly complaints: string[] = [];
+
+  private constructor(page: Page, origin: string) {
+    this.page = page;
+    page.on('request', (request) => {
+      if (!request.url().startsWith(`${origin}/`) && !request.url().startsWith('data:'))
+        this.elsewhere.push(request.url());
+    });
+    page.on('pageerror', (error) => this.complaints.push(String(error)));
+    page.on('dialog', (dialog) => {
+      this.complaints.push(`a script ran: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    page.on('console', (message) => {
+      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
+        this.complaints.push(message.text());
+      }
+    });
+  }
+
+  static async open(browser: Browser, port: number): Promise<PageVisit> {
+    const origin = `http://127.0.0.1:${port}`;
+    const context = await browser.newContext({ locale: 'en-US', viewport: SIZES.desktop, reducedMotion: 'reduce' });
+    const page = await context.newPage();
+    const visit = new PageVisit(page, origin);
+    await page.goto(`${origin}/`);
+    return visit;
+  }
+
+  async useToken(token: string): Promise<void> {
+    await this.page.getByRole('textbox', { name: 'Token' }).fill(token);
+    await this.page.keyboard.press('Enter');
+  }
+
+  /** In both sizes and schemes. Returns where something had to be scrolled sideways. */
+  async shots(name: string): Promise<string[]> {
+    mkdirSync(SHOTS, { recursive: true });
+    const tooWide: string[] = [];
+    for (const [size, viewport] of Object.entries(SIZES)) {
+      await this.page.setViewportSize(viewport);
+      for (const colorScheme of SCHEMES) {
+        await this.page.emulateMedia({ colorScheme });
+        const overPx = await this.page.evaluate<number>(
+          'new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))).then(() => document.documentElement.scrollWidth - innerWidth)',
+        );
+        if (overPx > 0) tooWide.push(`${name} ${size}: ${overPx} px`);
+        await this.page.screenshot({ path: `${SHOTS}${name}-${size}-${colorScheme}.png`, fullPage: true });
+      }
+    }
+    await this.page.setViewportSize(SIZES.desktop);
+    return tooWide;
+  }
+
+  /** What axe-core takes for a serious or critical barrier, in both schemes. */
+  async barriers(): Promise<Violation[]> {
+    // By the debugger's way in: the page's policy lets no script in.
+    await this.page.evaluate(axe.source);
+    const found: Violation[] = [];
+    for (const scheme of SCHEMES) {
+      await this.page.emulateMedia({ colorScheme: scheme });
+      const { violations } = await this.page.evaluate<axe.AxeResults>(
+        'axe.run(document, { resultTypes: ["violations"] })',
+      );
+      for (const { id, impact, nodes } of violations) {
+        if (impact !== 'serious' && impact !== 'critical') continue;
+        found.push({ scheme, id, nodes: nodes.map(({ html }) => html.slice(0, 200)) });
+      }
+    }
+    return found;
+  }
+
+  /** Presses Tab until the element with this name has the focus. */
+  async tabTo(name: string): Promise<void> {
+    for (let presses = 0; presses < 80; presses++) {
+      await this.page.keyboard.press('Tab');
+      const focused = await this.page.evaluate<string>(
+        '(document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent ?? "").trim()',
+      );
+      if (focused === name) return;
+    }
+    throw new Error(`the keyboard does not lead to ${name}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.page.context().close();
+  }
+}
