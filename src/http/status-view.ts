@@ -149,7 +149,8 @@ export function statusView({ relay, outboxes, observer, history, clock }: Status
     stuck: verdict.stuck.map((part) => ({ ...part, stuckMs: Math.round(part.stuckMs) })),
     lagMs: verdict.lagMs === null ? null : Math.round(verdict.lagMs),
     epoch: stats.epoch,
-    leader: leader === null ? null : { ...leader, isThis: leader.epoch === stats.epoch },
+    leader:
+      leader === null || isOutdated(leader, stats.epoch) ? null : { ...leader, isThis: leader.epoch === stats.epoch },
     standbys: database?.standbys ?? null,
     paused: database?.paused ?? null,
     purge: database?.purge ?? null,
@@ -187,4 +188,9 @@ export function statusView({ relay, outboxes, observer, history, clock }: Status
 
 function sum(rows: readonly (number | undefined)[]): number {
   return rows.reduce<number>((total, each) => total + (each ?? 0), 0);
+}
+
+/** It was looked at before this relay took over: whoever led then leads no more. */
+function isOutdated(leader: { readonly epoch: number }, epoch: number | null): boolean {
+  return epoch !== null && leader.epoch < epoch;
 }
