@@ -1,4 +1,5 @@
 import { useEffect } from 'preact/hooks';
+import { whyNot } from './acting.ts';
 import { Charts } from './charts.tsx';
 import { Failed } from './failed.tsx';
 import { Footer } from './footer.tsx';
@@ -19,12 +20,13 @@ export function App({ watch }: { readonly watch: RelayWatch }) {
   const view = useView(watch);
   const { status, locked, lost, note } = view;
   const state = lost !== null ? 'NO ANSWER' : (status?.state ?? locked?.state ?? 'ASKING');
+  const reason = whyNot(view);
   useEffect(() => showInTab(state, status?.relay ?? null), [state, status?.relay]);
   return (
     <>
       {lost !== null && <Lost {...lost} view={view} />}
       <div class={lost !== null ? 'page stale' : 'page'}>
-        <Header state={status?.state ?? locked?.state ?? (lost === null ? 'ASKING' : 'UNKNOWN')} status={status} />
+        <Header state={state} status={status} lastMs={lost === null ? null : view.statusAtMs} />
         <p class={note === null ? 'note' : note.isBad ? 'note bad' : 'note good'} role="status">
           {note === null ? '' : shown(note.text)}
         </p>
@@ -36,6 +38,7 @@ export function App({ watch }: { readonly watch: RelayWatch }) {
               <Charts history={view.history} />
               <section aria-labelledby="people-title">
                 <h2 id="people-title">What needs somebody</h2>
+                {reason !== null && <p class="quiet why-not">{reason}</p>}
                 <div class="cards">
                   <Failed view={view} watch={watch} />
                   <Parked view={view} />

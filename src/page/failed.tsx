@@ -21,14 +21,15 @@ export function Failed({ view, watch }: Props) {
   return (
     <section class={rows.length > 0 ? 'card wide' : 'card'} aria-labelledby="failed-title">
       <h2 id="failed-title">
-        Failed rows <Count count={Math.max(count, rows.length)} />
+        Failed rows <Count count={list === null || list.more ? count : rows.length} />
       </h2>
       {why !== null && <p class="bad-text">They cannot be listed: {shown(why)}.</p>}
       {why === null && list === null && count > 0 && <p class="quiet">Asking for them …</p>}
-      {rows.length === 0 && count === 0 && <p class="empty">Nothing is waiting: no row has failed.</p>}
+      {rows.length === 0 && (list !== null || count === 0) && (
+        <p class="empty">Nothing is waiting: no row has failed.</p>
+      )}
       {rows.length > 0 && (
         <>
-          {reason !== null && <p class="quiet">{reason}</p>}
           <table role="table">
             <thead role="rowgroup">
               <tr role="row">

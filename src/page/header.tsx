@@ -1,10 +1,17 @@
 import type { RelayStatus } from '../http/status-view.ts';
 import { Icon } from './icon.tsx';
 import { sentenceOf, toneOf } from './states.ts';
-import { ageText, countText, shown } from './words.ts';
+import { ageText, countText, shown, utcText } from './words.ts';
+
+interface Props {
+  readonly state: string;
+  readonly status: RelayStatus | null;
+  /** When the status was told; not null once nobody answers. */
+  readonly lastMs: number | null;
+}
 
 /** The verdict first, then the facts. */
-export function Header({ state, status }: { readonly state: string; readonly status: RelayStatus | null }) {
+export function Header({ state, status, lastMs }: Props) {
   const tone = toneOf(state);
   return (
     <header class={`verdict tone-${tone}`}>
@@ -17,8 +24,12 @@ export function Header({ state, status }: { readonly state: string; readonly sta
               {state}
             </span>
           </h1>
-          {status !== null && <p class="sentence">{sentenceOf(status)}</p>}
-          {status !== null && !status.ready && status.notReady.length > 0 && (
+          {status !== null && (
+            <p class="sentence">
+              {lastMs === null ? sentenceOf(status) : `What is known is from ${utcText(lastMs)}: ${status.state}.`}
+            </p>
+          )}
+          {status !== null && lastMs === null && !status.ready && status.notReady.length > 0 && (
             <p class="not-ready">
               Not ready: <b>{status.notReady.join(', ')}</b>
             </p>
@@ -50,7 +61,9 @@ function Facts({ status }: { readonly status: RelayStatus }) {
         <dt>Leader</dt>
         <dd class="big owner">{leader === null ? 'not known' : leader.isThis ? 'this relay' : shown(leader.owner)}</dd>
         <dd class="small">
-          {leader === null ? 'nobody, or nobody can say' : `epoch ${countText(leader.epoch)}, ${shown(leader.owner)}`}
+          {leader === null
+            ? 'nobody, or nobody can say'
+            : `epoch ${countText(leader.epoch)}${leader.isThis ? `, ${shown(leader.owner)}` : ''}`}
         </dd>
       </div>
       <div>

@@ -14,11 +14,13 @@ export function Parked({ view }: { readonly view: View }) {
   return (
     <section class={scopes.length > 0 ? 'card wide' : 'card'} aria-labelledby="parked-title">
       <h2 id="parked-title">
-        Parked <Count count={Math.max(known, scopes.length)} />
+        Parked <Count count={list === null || list.more ? known : scopes.length} />
       </h2>
       {why !== null && <p class="bad-text">It cannot be listed: {shown(why)}.</p>}
       {why === null && list === null && known > 0 && <p class="quiet">Asking for it …</p>}
-      {scopes.length === 0 && known === 0 && <p class="empty">Nothing is waiting: nothing is parked.</p>}
+      {scopes.length === 0 && (list !== null || known === 0) && (
+        <p class="empty">Nothing is waiting: nothing is parked.</p>
+      )}
       {scopes.length > 0 && (
         <>
           <table role="table">

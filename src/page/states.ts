@@ -4,7 +4,7 @@ import { ageText, shown } from './words.ts';
 export type StateTone = 'good' | 'busy' | 'bad' | 'calm' | 'off';
 
 /** Color and shape of each state: never one alone. */
-const TONES: Readonly<Record<RelayStatus['state'], StateTone>> = {
+const TONES: Readonly<Record<RelayStatus['state'] | 'NO ANSWER', StateTone>> = {
   FLOWING: 'good',
   'CATCHING UP': 'busy',
   'SWEEP ONLY': 'busy',
@@ -13,10 +13,12 @@ const TONES: Readonly<Record<RelayStatus['state'], StateTone>> = {
   PAUSED: 'off',
   STOPPED: 'off',
   UNKNOWN: 'bad',
+  /** Of the relay itself. */
+  'NO ANSWER': 'bad',
 };
 
 export function toneOf(state: string): StateTone {
-  return Object.hasOwn(TONES, state) ? TONES[state as RelayStatus['state']] : 'off';
+  return Object.hasOwn(TONES, state) ? TONES[state as keyof typeof TONES] : 'off';
 }
 
 /** The state in a sentence. */

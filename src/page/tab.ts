@@ -5,7 +5,7 @@ const COLORS = { good: '#1a7f4b', busy: '#b26a00', bad: '#c62828', calm: '#2563a
 /** The state in the title and the icon of the tab: one of many that are open. */
 export function showInTab(state: string, relay: string | null): void {
   document.title = `${state} ${relay === null ? '' : `· ${relay} `}· cdc-relay`;
-  const tone = state === 'NO ANSWER' ? 'bad' : toneOf(state);
+  const tone = toneOf(state);
   const shape =
     tone === 'bad'
       ? '<path d="M5 0h6l5 5v6l-5 5H5l-5-5V5z"/>'

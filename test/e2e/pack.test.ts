@@ -87,5 +87,6 @@ test('the package holds what it runs on, and no sources or tests', () => {
   );
   const tops = new Set(files.map((name) => name.split('/')[0]));
   for (const part of ['dist', 'migrations', 'config', 'LICENSE', 'CHANGELOG.md']) expect(tops).toContain(part);
+  expect(files).toContain('dist/page/index.html');
   expect(files.filter((name) => /^(src|test|node_modules)\//.test(name) || /(?<!\.d)\.ts$/.test(name))).toEqual([]);
 });

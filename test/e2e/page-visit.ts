@@ -57,6 +57,7 @@ export class PageVisit implements AsyncDisposable {
   async shots(name: string): Promise<string[]> {
     mkdirSync(SHOTS, { recursive: true });
     const tooWide: string[] = [];
+    await this.page.evaluate('scrollTo(0, 0)');
     for (const [size, viewport] of Object.entries(SIZES)) {
       await this.page.setViewportSize(viewport);
       for (const colorScheme of SCHEMES) {

@@ -104,6 +104,7 @@ test.concurrent(
 
     await relay.kill();
     await page.getByRole('alert').getByText('No answer from the relay since').waitFor({ timeout: 15_000 });
+    expect(await state.textContent()).toBe('NO ANSWER');
     tooWide.push(...(await visit.shots('gone')));
     expect({ tooWide, elsewhere: visit.elsewhere, complaints: visit.complaints }).toEqual({
       ...{ tooWide: [], elsewhere: [], complaints: [] },
@@ -133,6 +134,7 @@ test.concurrent('Kafka frozen: STUCK, marked in the picture with its cause; who 
     // Nobody may act without a token on the relay, and the command line is named instead.
     expect(await page.getByRole('button', { name: 'Pause …' }).isDisabled()).toBe(true);
     expect(await page.getByText('cdc-relay pause').count()).toBe(1);
+    await page.getByText('No token is set on the relay').waitFor();
     await page.locator('.part.stuck').waitFor({ timeout: 30_000 });
     expect(await page.locator('header .word').textContent()).toBe('STUCK');
     expect(await page.locator('.part.stuck').getAttribute('data-part')).toMatch(/^(kafka|lanes)$/);
