@@ -4,6 +4,7 @@ import { RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import { lockName } from '../store/leadership.ts';
 import { type JobRecord, JobsTable } from '../store/jobs-table.ts';
+import { isPaused } from '../store/pause.ts';
 import { Session } from '../store/session.ts';
 import type { CommandContext } from './command.ts';
 import { ExitCode } from './exit-codes.ts';
@@ -39,6 +40,7 @@ export async function attach(id: bigint, context: CommandContext): Promise<ExitC
   let session: Session | null = null;
   let awaySinceMs: number | null = null;
   let job: JobRecord | null = null;
+  let wasPaused = false;
   try {
     while (!detach.signal.aborted) {
       try {
@@ -47,6 +49,9 @@ export async function attach(id: bigint, context: CommandContext): Promise<ExitC
         if (job === null) return noSuchJob(id);
         view.show(job);
         if (isOver(job)) break;
+        const nowPaused = (await isPaused(session, settings)) === true;
+        if (nowPaused && !wasPaused) note(`the relay is paused: job ${id} waits until cdc-relay resume`);
+        wasPaused = nowPaused;
         await engine.leadIfNobodyDoes(session);
         awaySinceMs = null;
       } catch (error) {

@@ -5,6 +5,7 @@ import { insertRows } from '../stack/outbox-rows.ts';
 import { freePort } from '../stack/ports.ts';
 import { Proxy } from '../stack/proxy.ts';
 import { RelayBed } from '../stack/relay-bed.ts';
+import { startCli } from '../stack/relay-process.ts';
 import { startKafka, startMysql } from '../stack/stack.ts';
 import { until } from '../stack/until.ts';
 
@@ -92,6 +93,10 @@ test('L3 the stream frozen while rows are written: the lag grows, /readyz and /s
   expect({ state, part: stuck[0].part }).toEqual({ state: 'STUCK', part: 'tail' });
   expect(notReady).toEqual(['STUCK: tail', 'LAG']);
   expect((await relay.ask('/readyz')).code).toBe(503);
+  // Whoever asks from another machine sees it too, by the word of the database.
+  await using alone = await startCli(['status', '--max-lag', '3s'], { config: bed.config({ http: { port: 0 } }) });
+  expect((await alone.exited).code).toBe(1);
+  expect(alone.stdout()).toMatch(/^passed {4}lag \d+ s, allowed 3\.0 s \(--max-lag\)$/m);
   // As long as it has been frozen, but for the time between two looks; and it only grew.
   expect(lagMs! / 1000).toBeGreaterThan(frozenS - 3);
   expect(lagMs! / 1000).toBeLessThan(frozenS + 3);

@@ -88,7 +88,7 @@ test('I3 S12 paused under load: no row moves, through death, take-over and resta
   expect(await statusOf(bed)).toMatchObject({ state: 'FLOWING', paused: null });
 });
 
-test('paused before there is a relay: the first start rests too; a table of the version before says nothing of it', async () => {
+test('paused before there is a relay: the first start rests too, and jobs wait; a table of the version before says nothing of it', async () => {
   await using bed = await RelayBed.open();
   const none = await cli(bed, ['pause']);
   expect(none).toMatchObject({
@@ -97,8 +97,12 @@ test('paused before there is a relay: the first start rests too; a table of the 
   });
   const relay = await bed.launch();
   await relay.waitFor('relay-state', { fields: { to: 'paused' } });
+  await using job = await startCli(['resync', '--yes'], { config: bed.config() });
+  const says = (): boolean => job.stderr().includes('the relay is paused: job 1 waits until cdc-relay resume');
+  await until(says, { withinMs: 10_000, what: 'a job that waits' });
   expect((await cli(bed, ['resume'])).code).toBe(0);
   await relay.waitFor('binlog-streaming');
+  expect(await job.exited).toMatchObject({ code: 0 });
   expect(await cli(bed, ['resume'])).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('was not paused') as string,
