@@ -30,7 +30,7 @@ export async function serveHttp(options: HttpOptions, signal: AbortSignal): Prom
     const app = createApp(options);
     try {
       await app.listen({ host, port });
-      log.info('http-listening', { host, port, token: settings.token !== null ? 'needed' : 'none' });
+      log.info('http-listening', { host, port, access: settings.token === null ? 'open' : 'by token' });
       if (settings.token === null && !isLoopback(host))
         log.warn('http-exposed', { host, port, fix: 'set http.tokenFile' });
       await aborted(signal);

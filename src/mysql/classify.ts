@@ -55,6 +55,10 @@ const BY_CODE: ReadonlyMap<string, readonly [FaultCode, Disposition]> = new Map(
   ['AUTH_SWITCH_PLUGIN_ERROR', ['MYSQL_ACCESS_DENIED', 'halt']],
 ]);
 
+/** What the server says about our certificate (RFC 8446, 6.2), as OpenSSL names it. */
+const ALERTS = /^ERR_SSL_\w+_ALERT_(?:UNKNOWN_CA|ACCESS_DENIED|\w*CERTIFICATE\w*)$/;
+const OUR_CERTIFICATE = ['MYSQL_ACCESS_DENIED', 'halt'] as const;
+
 interface MysqlErrorShape {
   readonly code?: unknown;
   readonly errno?: unknown;
@@ -72,7 +76,7 @@ export function classifyMysql(error: unknown, doing: string): RelayError {
     typeof error === 'object' && error !== null ? (error as MysqlErrorShape) : {};
   const known =
     (typeof errno === 'number' ? BY_ERRNO.get(errno) : undefined) ??
-    (typeof code === 'string' ? BY_CODE.get(code) : undefined);
+    (typeof code === 'string' ? (BY_CODE.get(code) ?? (ALERTS.test(code) ? OUR_CERTIFICATE : undefined)) : undefined);
   const name = typeof code === 'string' ? code : 'no code';
   if (known !== undefined) return fault(known[0], known[1], `${doing}: ${name}`, error);
   if (code === 'HANDSHAKE_SSL_ERROR' && error instanceof Error && !isBrokenOff(error)) {

@@ -285,7 +285,7 @@ export const EVENTS = {
     'secret-unreadable': event('warn', ['key', 'problem', 'effect'], 'It cannot be read; once until it can.'),
   },
   http: {
-    'http-listening': event('info', ['host', 'port', 'token'], 'Status and metrics can be asked for.'),
+    'http-listening': event('info', ['host', 'port', 'access'], 'Status and metrics can be asked for.'),
     'asked-over-http': event(
       'info',
       ['action', 'who', 'outbox?', 'rows?', 'job?'],

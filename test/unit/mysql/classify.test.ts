@@ -30,3 +30,12 @@ describe('what mysql2 throws', () => {
     expect(classifyMysql(own, 'working')).toBe(own);
   });
 });
+
+it.each([
+  ['ERR_SSL_TLSV1_ALERT_UNKNOWN_CA', 'MYSQL_ACCESS_DENIED'],
+  ['ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED', 'MYSQL_ACCESS_DENIED'],
+  ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'MYSQL_ACCESS_DENIED'],
+  ['ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC', 'MYSQL_UNREACHABLE'],
+])('%s, of a server that looks at our certificate: %s', (code, expected) => {
+  expect(classifyMysql(Object.assign(new Error('x'), { code }), 'connecting').fault.code).toBe(expected);
+});
