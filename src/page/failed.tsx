@@ -91,7 +91,7 @@ function FailedRow({ row, watch, isOne, reason }: RowProps) {
         {shown(id)}
         {!isOne && <span class="quiet block">{shown(outbox)}</span>}
       </th>
-      <td role="cell" data-label="Topic / aggregate">
+      <td role="cell" data-label="Topic">
         {topic === null ? '(no topic)' : shown(topic)}
         <span class="quiet block">{key === null ? '(no aggregate)' : shown(key)}</span>
       </td>

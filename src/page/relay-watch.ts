@@ -9,6 +9,7 @@ const LOOK_MS = 2_000;
 const HIDDEN_LOOK_MS = 15_000;
 /** Lists cost the database a connection. */
 const LIST_MS = 15_000;
+const NOTE_MS = 30_000;
 const TOKEN_KEY = 'cdc-relay-token';
 
 const readiness = z.object({ state: z.string(), reasons: z.array(z.string()) });
@@ -102,6 +103,10 @@ export class RelayWatch {
     if (answer.kind === 'answer') this.#show({ note: note(answer.value) });
     else if (answer.kind === 'refused' && answer.code === 401) this.#show({ note: bad('The token was refused.') });
     else this.#show({ note: bad(`Nothing was done, or nobody knows: ${answer.why}.`) });
+    const { note: told } = this.view;
+    setTimeout(() => {
+      if (this.view.note === told) this.#show({ note: null });
+    }, NOTE_MS);
     this.#lookSoon();
   }
 
@@ -155,7 +160,9 @@ export class RelayWatch {
     const failed = outboxes?.reduce((sum, { waiting }) => sum + (waiting?.failedRows ?? 0), 0) ?? 0;
     const parked = Object.values(term?.parked ?? {}).reduce((sum, count) => sum + count, 0);
     const counts = `${failed} ${parked}`;
-    if (counts === this.#counts && performance.now() < this.#listsDueMs) return;
+    const isKnown =
+      counts === this.#counts && failed === lengthOf(this.view.failed.list?.rows, this.view.failed.list?.more, failed);
+    if (isKnown && performance.now() < this.#listsDueMs) return;
     this.#counts = counts;
     this.#listsDueMs = performance.now() + LIST_MS;
     const none = { version: 1, more: false } as const;
@@ -164,16 +171,23 @@ export class RelayWatch {
       failed === 0 ? listed({ ...none, rows: [] }) : this.#client.get('/failed?limit=50', failedListSchema),
       parked === 0 && term !== null ? listed({ ...none, parked: [] }) : this.#client.get('/parked', parkedListSchema),
     ]);
-    this.#show({ failed: listedOf(failedRows), parked: listedOf(parkedScopes) });
+    this.#show({ failed: listedOf(failedRows, this.view.failed), parked: listedOf(parkedScopes, this.view.parked) });
   }
+}
+
+/** Where there are more than are listed, as many as are counted. */
+function lengthOf(rows: readonly unknown[] | undefined, more: boolean | undefined, counted: number): number {
+  return rows === undefined || more === true ? counted : rows.length;
 }
 
 function listed<T>(value: T): Promise<Answer<T>> {
   return Promise.resolve({ kind: 'answer', value });
 }
 
-function listedOf<T>(answer: Answer<T>): Listed<T> {
-  return answer.kind === 'answer' ? { list: answer.value, why: null } : { list: null, why: answer.why };
+/** What nobody answers to leaves what was known: the page says that it is from before. */
+function listedOf<T>(answer: Answer<T>, before: Listed<T>): Listed<T> {
+  if (answer.kind === 'answer') return { list: answer.value, why: null };
+  return answer.kind === 'lost' ? before : { list: null, why: answer.why };
 }
 
 function good(text: string): Note {

@@ -6,6 +6,7 @@ import type { Browser, Page } from 'playwright-core';
 const SHOTS = fileURLToPath(new URL('../../test-output/page/', import.meta.url));
 const SIZES = { desktop: { width: 1_280, height: 900 }, phone: { width: 360, height: 780 } };
 const SCHEMES = ['light', 'dark'] as const;
+type Scheme = (typeof SCHEMES)[number];
 
 export interface Violation {
   readonly scheme: string;
@@ -53,14 +54,14 @@ export class PageVisit implements AsyncDisposable {
     await this.page.keyboard.press('Enter');
   }
 
-  /** In both sizes and schemes. Returns where something had to be scrolled sideways. */
-  async shots(name: string): Promise<string[]> {
+  /** In both sizes. Returns where something had to be scrolled sideways. */
+  async shots(name: string, schemes: readonly Scheme[] = SCHEMES): Promise<string[]> {
     mkdirSync(SHOTS, { recursive: true });
     const tooWide: string[] = [];
     await this.page.evaluate('scrollTo(0, 0)');
     for (const [size, viewport] of Object.entries(SIZES)) {
       await this.page.setViewportSize(viewport);
-      for (const colorScheme of SCHEMES) {
+      for (const colorScheme of schemes) {
         await this.page.emulateMedia({ colorScheme });
         const overPx = await this.page.evaluate<number>(
           'new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))).then(() => document.documentElement.scrollWidth - innerWidth)',

@@ -105,7 +105,7 @@ test.concurrent(
     await relay.kill();
     await page.getByRole('alert').getByText('No answer from the relay since').waitFor({ timeout: 15_000 });
     expect(await state.textContent()).toBe('NO ANSWER');
-    tooWide.push(...(await visit.shots('gone')));
+    tooWide.push(...(await visit.shots('gone', ['light'])));
     expect({ tooWide, elsewhere: visit.elsewhere, complaints: visit.complaints }).toEqual({
       ...{ tooWide: [], elsewhere: [], complaints: [] },
     });
@@ -146,7 +146,7 @@ test.concurrent('Kafka frozen: STUCK, marked in the picture with its cause; who 
       ...{ tooWide: [], elsewhere: [], complaints: [] },
     });
     await standby.page.getByText(/leads\. This relay takes over/).waitFor();
-    await standby.shots('standby');
+    await standby.shots('standby', ['dark']);
   } finally {
     await kafka.nodes[0].thaw();
     await load.stop();
