@@ -30,7 +30,8 @@ export function statusText(report: StatusReport, style: TextStyle): string {
   return facts.map((fact) => line(fact, style.columns)).join('\n');
 }
 
-type Fact = readonly [label: string, parts: readonly string[]];
+/** `gap`: what stands between its parts where they are on one line; default: spaces. */
+type Fact = readonly [label: string, parts: readonly string[], gap?: string];
 type Safe = (text: string) => string;
 
 function verdict({ state, name, server, leader, standbys }: StatusReport, safe: Safe): Fact {
@@ -39,8 +40,8 @@ function verdict({ state, name, server, leader, standbys }: StatusReport, safe: 
   if (server.uuid === null) return [state, [`${at}: the database cannot be reached`]];
   const up = leader?.upMs == null ? '' : ` (up ${ageText(leader.upMs)})`;
   const leads = leader === null ? 'no leader' : `leader ${safe(leader.owner)}${up}, epoch ${countText(leader.epoch)}`;
-  const others = standbys === null ? '' : `, ${standbys === 0 ? 'no standby' : plural(standbys, 'standby')}`;
-  return [state, [`${at}, ${leads}${others}`]];
+  const others = standbys === null ? [] : [standbys === 0 ? 'no standby' : plural(standbys, 'standby')];
+  return [state, [at, leads, ...others], ', '];
 }
 
 /** What the database says. */
@@ -69,7 +70,7 @@ function lag({ lagMs, outboxes, behindBytes }: StatusReport): Fact {
 function places({ checkpoint, head }: StatusReport, safe: Safe): Fact {
   const at = ({ file, offset }: { file: string; offset: number }): string => `${safe(file)}:${countText(offset)}`;
   const saved = checkpoint === null ? 'none yet' : `${at(checkpoint)} (saved ${ageText(checkpoint.savedMsAgo)} ago)`;
-  return ['position', [`checkpoint ${saved}, head ${head === null ? 'unknown' : at(head)}`]];
+  return ['position', [`checkpoint ${saved}`, `head ${head === null ? 'unknown' : at(head)}`], ', '];
 }
 
 function purge({ purge: facts, checkpoint }: StatusReport): Fact[] {
@@ -195,13 +196,13 @@ function relayText({ relay, leader, server }: StatusReport, safe: Safe): string 
 }
 
 /** One fact; where the terminal ends its parts go on below. */
-function line([label, parts]: Fact, columns: number | undefined): string {
+function line([label, parts, gap = GAP]: Fact, columns: number | undefined): string {
   const lines: string[] = [];
   let at = '';
   for (const part of parts) {
-    const longer = at === '' ? part : `${at}${GAP}${part}`;
+    const longer = at === '' ? part : `${at}${gap}${part}`;
     if (at !== '' && columns !== undefined && LABEL + longer.length > columns) {
-      lines.push(at);
+      lines.push(`${at}${gap.trimEnd()}`);
       at = part;
     } else {
       at = longer;

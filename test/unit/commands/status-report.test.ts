@@ -66,7 +66,8 @@ function answer(more: Partial<RelayStatus> = {}): RelayAnswer {
   return { as: 'answered', address: '127.0.0.1:9465', status };
 }
 
-const report = (from: StatusFacts | null, says: RelayAnswer = absent): StatusReport => statusReport(from, says, settings);
+const report = (from: StatusFacts | null, says: RelayAnswer = absent): StatusReport =>
+  statusReport(from, says, settings);
 const text = (from: StatusReport): string => statusText(from, { ascii: true, columns: undefined });
 
 describe('the state of a relay by the word of the database alone', () => {
@@ -202,6 +203,10 @@ test('where a terminal ends its lines go on below; nothing in it writes to the t
     expect(shown).toContain('\\x1b]0;x\\x07');
   }
   const narrow = statusText(report(facts(waiting(1_204, 200))), { ascii: false, columns: 60 }).split('\n');
+  expect(narrow.slice(0, 2)).toEqual([
+    'FLOWING   orders on db1:3306 (8.4.3),',
+    '          leader relay-1:4711, epoch 1,203, 1 standby',
+  ]);
   const at = narrow.findIndex((line) => line.startsWith('outbox'));
   expect(narrow.slice(at, at + 2)).toEqual([
     'outbox    app.outbox   pending 1,204 (oldest 0.2 s)',
