@@ -77,7 +77,7 @@ test('I3 S12 paused under load: no row moves, through death, take-over and resta
   const third = await bed.launch();
   await third.waitFor('relay-state', { fields: { to: 'paused' } });
   await expectStanding(bed, load, rested);
-  expect(third.lines().some(({ event }) => event === 'binlog-streaming')).toBe(false);
+  expect(third.lines().some(({ event, to }) => event === 'relay-state' && to === 'flowing')).toBe(false);
 
   const resumed = await cli(bed, ['resume']);
   expect(resumed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^RESUMED {3}\S+ was paused for/) as string });

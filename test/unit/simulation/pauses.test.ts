@@ -47,4 +47,7 @@ test('S12: the leader dies while it is paused: the next one is paused too, then 
     'relay 1',
     'relay 2',
   ]);
+  // It did not begin before.
+  const states = lines.filter((line) => line.includes('relay 2 says relay-state'));
+  expect(states.map((line) => /"to":"(\w+)"/.exec(line)?.[1]).slice(0, 3)).toEqual(['leading', 'paused', 'leading']);
 });
