@@ -1,5 +1,6 @@
 import type { RowDataPacket } from 'mysql2/promise';
 import { expect, test } from 'vitest';
+import { isTenth } from '../../stack/full.ts';
 import { insertRows } from '../../stack/outbox-rows.ts';
 import { freePort } from '../../stack/ports.ts';
 import { RelayBed } from '../../stack/relay-bed.ts';
@@ -11,7 +12,7 @@ import { Relayed } from './http-client.ts';
 
 const HOUR_MS = 3_600_000;
 
-test('/status: who leads and who waits; how long the checkpoint has until its binlog is purged, and that it is purged no sooner', async () => {
+test('/status: who leads and who waits; how long the checkpoint has until its binlog is purged, at the earliest', async () => {
   await using mysql = await startMysql();
   await using bed = await RelayBed.open({ mysql });
   const [port, second] = [await freePort(), await freePort()];
@@ -75,26 +76,7 @@ test('/status: who leads and who waits; how long the checkpoint has until its bi
     expect(metrics.get('cdc_relay_checkpoint_age_seconds')).toBeGreaterThan(0);
     expect(metrics.get('cdc_relay_standbys')).toBe(1);
 
-    // As long as it says that there is time left, a rotation leaves the file where it is; then it may be gone.
-    const expireMs = Math.ceil((2 * HOUR_MS - held.inMs!) / 1_000) * 1_000 + 3_000;
-    await bed.sql('SET GLOBAL binlog_expire_logs_seconds = ?', [expireMs / 1_000]);
-    const said: { readonly inMs: number; readonly isThere: boolean }[] = [];
-    const isGone = async (): Promise<boolean> => {
-      const { purge } = await relay.status();
-      await bed.sql('FLUSH BINARY LOGS');
-      const isThere = (await bed.sql('SHOW BINARY LOGS')).some((log) => log['Log_name'] === file);
-      if (purge!.expireMs === expireMs) said.push({ inMs: purge!.inMs!, isThere });
-      return !isThere;
-    };
-    await until(isGone, { withinMs: 30_000, what: 'the purge of the file', everyMs: 300 });
-    expect(said.filter(({ inMs, isThere }) => inMs > 0 && !isThere)).toEqual([]);
-    expect(said.some(({ inMs }) => inMs > 0)).toBe(true);
-    await until(async () => (await relay.status()).purge?.behindBytes === null, {
-      withinMs: 5_000,
-      what: 'a look',
-      everyMs: 100,
-    });
-    expect((await relay.status()).purge).toMatchObject({ inMs: 0, keptBytes: null });
+    if (!isTenth) await expectNoSoonerPurge(bed, relay, file, held.inMs!);
   } finally {
     await holder.query('COMMIT');
     holder.release();
@@ -118,17 +100,19 @@ test('/status: paused by whom, a job that waits and then runs, what failed by it
   await using user = await RelayUser.create(bed, false);
   const port = await freePort();
   const relay = new Relayed(port);
+  const process = await bed.launch({ http: { port }, mysql: user.mysql, sweep: { mode: 'sweep' } });
+  await until(async () => (await relay.isReady()) && (await relay.status()).leader !== null, {
+    withinMs: 10_000,
+    what: 'a relay that leads',
+  });
   await bed.sql(
     `INSERT INTO outbox (topic, aggregate_id, status, last_error, available_at) VALUES
      (?, 'a', 'failed', 'KAFKA_MESSAGE_TOO_LARGE: 9 bytes', UTC_TIMESTAMP(6) - INTERVAL 1 HOUR),
      (?, 'b', 'pending', NULL, UTC_TIMESTAMP(6) + INTERVAL 1 HOUR)`,
     [bed.servers.topic('orders'), bed.servers.topic('orders')],
   );
-  const process = await bed.launch({ http: { port }, mysql: user.mysql, sweep: { mode: 'sweep' } });
-  await until(async () => (await relay.isReady()) && (await relay.status()).leader !== null, {
-    withinMs: 10_000,
-    what: 'a relay that leads',
-  });
+  const hasLooked = async () => (await relay.status()).outboxes?.[0].waiting?.delayedRows === 1;
+  await until(hasLooked, { withinMs: 5_000, what: 'a look at the rows', everyMs: 100 });
   const status = await relay.status();
   expect(status).toMatchObject({ state: 'SWEEP ONLY', head: null, purge: null, standbys: 0, leader: { isThis: true } });
   const [{ waiting }] = status.outboxes!;
@@ -182,4 +166,27 @@ async function bytesBefore(bed: RelayBed, file: string): Promise<number> {
     logs.findIndex((log) => log['Log_name'] === file),
   );
   return older.reduce((bytes, log) => bytes + Number(log['File_size']), 0);
+}
+
+/** As long as it says that there is time left, a rotation leaves the file where it is; then it may be gone. */
+async function expectNoSoonerPurge(bed: RelayBed, relay: Relayed, file: string, inMs: number): Promise<void> {
+  const expireMs = Math.ceil((2 * HOUR_MS - inMs) / 1_000) * 1_000 + 3_000;
+  await bed.sql('SET GLOBAL binlog_expire_logs_seconds = ?', [expireMs / 1_000]);
+  const said: { readonly inMs: number; readonly isThere: boolean }[] = [];
+  const isGone = async (): Promise<boolean> => {
+    const { purge } = await relay.status();
+    await bed.sql('FLUSH BINARY LOGS');
+    const isThere = (await bed.sql('SHOW BINARY LOGS')).some((log) => log['Log_name'] === file);
+    if (purge!.expireMs === expireMs) said.push({ inMs: purge!.inMs!, isThere });
+    return !isThere;
+  };
+  await until(isGone, { withinMs: 30_000, what: 'the purge of the file', everyMs: 300 });
+  expect(said.filter(({ inMs, isThere }) => inMs > 0 && !isThere)).toEqual([]);
+  expect(said.some(({ inMs }) => inMs > 0)).toBe(true);
+  await until(async () => (await relay.status()).purge?.behindBytes === null, {
+    withinMs: 5_000,
+    what: 'a look',
+    everyMs: 100,
+  });
+  expect((await relay.status()).purge).toMatchObject({ inMs: 0, keptBytes: null });
 }
