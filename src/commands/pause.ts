@@ -7,8 +7,8 @@ import { pausedText, type PauseReport, readPurge } from './pause-report.ts';
 import { escapedText } from './text.ts';
 import { whoAsks } from './who.ts';
 
-/** The leader asks once a second, and settles what is on its way for 15 s at most. */
-const WITHIN_MS = 20_000;
+/** The leader asks once a second and settles what is on its way for 15 s; what Kafka does not answer ends some seconds later. */
+const WITHIN_MS = 30_000;
 const EVERY_MS = 100;
 
 /** Exit 1 when the leader has not come to rest in time: it still does, and then stays so. */
