@@ -35,6 +35,7 @@ const TAIL = `
 | \`STUCK: part\`   | it leads, and the part has not moved for 10 s though something waits: start, tail, lane, kafka, flush, sweep |
 | \`UNKNOWN\`       | MySQL has not answered for 10 s                                                                     |
 | \`STARTING\`      | it leads, and does not flow yet                                                                     |
+| \`PAUSED\`        | people have asked for a pause (\`cdc-relay pause\`)                                                   |
 | \`STOPPED\`       | it drains, or has ended                                                                             |
 | \`LAG\`           | the lag is over \`http.readyLagMs\`                                                                   |
 | \`PENDING_ROWS\`  | more rows wait than \`outboxes[].limits.pendingRows\`                                                 |
