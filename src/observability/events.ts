@@ -167,6 +167,11 @@ export const EVENTS = {
       ['scope', 'topic?', 'partition?', 'reason', 'attempts'],
       'Rows of a pair, a topic-partition, a topic or everything wait in the table. Put off again: at level debug.',
     ),
+    'scopes-taken-over': event(
+      'info',
+      ['scopes'],
+      'What was parked when the term began, and stays so: after a restart, or because everything is to come from the tables.',
+    ),
     'scope-released': event(
       ['info', 'debug'],
       ['scope', 'topic?', 'partition?', 'reason', 'attempts'],

@@ -307,7 +307,7 @@ export class Term {
     if (this.#sweeper === null) return;
     const claims = await store.releaseClaims(this.#leader);
     if (claims > 0) log.info('claims-released', { rows: claims });
-    await takeOverScopes({ store, publisher, clock, scopes: this.#scopes });
+    await takeOverScopes({ store, publisher, clock, log, scopes: this.#scopes });
   }
 
   async #work(waits: () => boolean): Promise<void> {

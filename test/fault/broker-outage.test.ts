@@ -5,6 +5,7 @@ import { Load } from '../stack/load.ts';
 import { insertRows } from '../stack/outbox-rows.ts';
 import { Proxy } from '../stack/proxy.ts';
 import { RelayBed } from '../stack/relay-bed.ts';
+import { type CliProcess, startCli } from '../stack/relay-process.ts';
 import { startKafka } from '../stack/stack.ts';
 import { until } from '../stack/until.ts';
 
@@ -118,4 +119,90 @@ test.skipIf(isTenth)('a broker is stopped, killed and started again under load',
   await bed.retired();
   expect(relay.alive()).toBe(true);
   expect(await bed.expectDelivered({ faultInjected: true })).toMatchObject({ lost: 0, reordered: 0 });
+});
+
+test('every change of state is told once: start, refused rows, outage, lost stream, job, take-over, stop', async () => {
+  // A machine that is busy may take its time to start the broker.
+  const config = { ...IMPATIENT, relay: { laneStallMs: 60_000 } };
+  await using bed = await RelayBed.open({ kafka, config, topics: { orders: 1 } });
+  const missing = bed.servers.topic('missing');
+  const row = 'INSERT INTO outbox (topic, aggregate_id, payload) VALUES (?, ?, ?)';
+  const first = await bed.start();
+  const second = await bed.launch();
+  await second.waitFor('relay-state', { fields: { to: 'standby' } });
+
+  await insertRows(bed.servers.pool, { topic: bed.topics[0], count: 20 });
+  await bed.sql(row, [bed.topics[0], 'large', JSON.stringify('x'.repeat(2_000_000))]);
+  await bed.sql(row, [missing, 'a', '1']);
+  await first.waitFor('row-failed');
+  await first.waitFor('scope-parked', { fields: { scope: 'topic', topic: missing } });
+  await bed.servers.createTopics({ missing: 1 });
+  await first.waitFor('scope-released', { fields: { topic: missing }, withinMs: 30_000 });
+
+  await broker.kill();
+  await insertRows(bed.servers.pool, { topic: bed.topics[0], count: 20 });
+  await first.waitFor('lane-held');
+  await broker.start();
+  await first.waitFor('lane-flowing');
+  await bed.retired();
+
+  const flowing = first.lines().length;
+  const [dump] = await bed.sql("SELECT id FROM performance_schema.processlist WHERE db IS NULL AND command LIKE 'Binlog Dump%' AND user = ?", [bed.user.user]); // prettier-ignore
+  await bed.sql(`KILL ${String(dump['id'])}`);
+  await first.waitFor('binlog-streaming', { after: flowing });
+  await using resync = await startCli(['resync', '--republish', '--id', '1..20', '--yes'], { config: bed.config() });
+  expect((await resync.exited).code).toBe(0);
+
+  for (const signal of ['SIGUSR2', 'SIGUSR1', 'SIGUSR2'] as const) {
+    const lines = first.lines().length;
+    first.signal(signal);
+    if (signal === 'SIGUSR2') await first.waitFor('log-level', { after: lines });
+  }
+  expect((await first.kill('SIGTERM')).code).toBe(0);
+  await insertRows(bed.servers.pool, { topic: bed.topics[0], count: 20 });
+  await second.waitFor('tail-flowing');
+  await bed.retired();
+  expect((await second.kill('SIGTERM')).code).toBe(0);
+  expect(first.stderr()).not.toContain('Debugger listening');
+
+  const told = (relay: CliProcess): Record<string, number> => {
+    const counts: Record<string, number> = {};
+    for (const { event, level, to } of relay.lines()) {
+      if (level === 'debug' || event === 'job-progress') continue;
+      const name = typeof to === 'string' ? `${event} ${to}` : event;
+      counts[name] = (counts[name] ?? 0) + 1;
+    }
+    return counts;
+  };
+  const stop = { 'stop-requested': 1, 'relay-state stopping': 1, 'relay-state stopped': 1 };
+  expect(told(first)).toEqual({
+    ...{
+      'relay-started': 1,
+      'relay-state leading': 1,
+      'kafka-connected': 1,
+      'first-start': 1,
+      'relay-state flowing': 1,
+    },
+    ...{ 'binlog-streaming': 2, 'tail-flowing': 2, 'tail-lost': 1 },
+    ...{
+      'topic-in-use': 2,
+      'row-failed': 1,
+      'scope-parked': 1, // Of the first start everything was parked.
+      'scopes-taken-over': 1,
+      'scope-released': 2,
+    },
+    ...{ 'lane-held': 1, 'lane-flowing': 1, 'kafka-broker-lost': 1, 'kafka-broker-back': 1 },
+    ...{ 'job-started': 1, 'job-done': 1, 'log-level debug': 1, 'log-level info': 1, ...stop },
+  });
+  expect(told(second)).toEqual({
+    ...{ 'relay-started': 1, 'relay-state standby': 1, 'relay-state leading': 1, 'relay-state flowing': 1 },
+    ...{
+      'kafka-connected': 1,
+      'start-at-checkpoint': 1,
+      'binlog-streaming': 1,
+      'tail-flowing': 1,
+      'topic-in-use': 1,
+      ...stop,
+    },
+  });
 });

@@ -5,6 +5,7 @@ import type { ExpectedRow } from './expected-rows.ts';
 import { expectDelivered, type Figures } from './invariants.ts';
 import { logHead } from './log-head.ts';
 import { type CliOptions, type CliProcess, startCli } from './relay-process.ts';
+import { createRelayUser, type RelayUser } from './relay-user.ts';
 import { type TestBed, testBed, type TestBedOptions } from './test-bed.ts';
 import { TopicEnds } from './topic-ends.ts';
 import { until } from './until.ts';
@@ -60,16 +61,21 @@ export interface DeliveredOptions {
 /** A corner of the servers with outbox tables, and the built relay that serves them. */
 export class RelayBed implements AsyncDisposable {
   readonly servers: TestBed;
+  /** Of the relay: it may do what the documentation tells people to grant. */
+  readonly user: RelayUser;
   readonly #options: RelayBedOptions;
   readonly relays: CliProcess[] = [];
 
-  private constructor(servers: TestBed, options: RelayBedOptions) {
+  private constructor(servers: TestBed, user: RelayUser, options: RelayBedOptions) {
     this.servers = servers;
+    this.user = user;
     this.#options = options;
   }
 
   static async open(options: RelayBedOptions = {}): Promise<RelayBed> {
-    const bed = new RelayBed(await testBed(options), options);
+    const servers = await testBed(options);
+    const user = await createRelayUser((text) => servers.pool.query(text), servers.database);
+    const bed = new RelayBed(servers, user, options);
     try {
       await bed.servers.createTopics(options.topics ?? { orders: 3 });
       await using migrate = await startCli(['migrate'], { config: bed.config() });
@@ -186,7 +192,7 @@ export class RelayBed implements AsyncDisposable {
     return {
       name,
       ...(start === 'none' ? {} : { start }),
-      mysql: section('mysql', { ...mysql, database, serverId }),
+      mysql: section('mysql', { ...mysql, ...this.user, database, serverId }),
       kafka: section('kafka', { brokers }),
       relay: section('relay', {}),
       sweep: section('sweep', {}),
@@ -202,6 +208,8 @@ export class RelayBed implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const relay of this.relays) await relay[Symbol.asyncDispose]();
+    // A test's own servers go as a whole, and may be down by now.
+    if (this.#options.mysql === undefined) await this.sql(`DROP USER ${this.user.user}`);
     await this.servers[Symbol.asyncDispose]();
   }
 
