@@ -1,3 +1,4 @@
+import './language.ts';
 import { render } from 'preact';
 import { config } from 'zod';
 import 'uplot/dist/uPlot.min.css';

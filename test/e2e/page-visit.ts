@@ -42,7 +42,7 @@ export class PageVisit implements AsyncDisposable {
 
   static async open(browser: Browser, port: number): Promise<PageVisit> {
     const origin = `http://127.0.0.1:${port}`;
-    const context = await browser.newContext({ locale: 'en-US', viewport: SIZES.desktop, reducedMotion: 'reduce' });
+    const context = await browser.newContext({ viewport: SIZES.desktop, reducedMotion: 'reduce' });
     const page = await context.newPage();
     const visit = new PageVisit(page, origin);
     await page.goto(`${origin}/`);

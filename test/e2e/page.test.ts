@@ -112,43 +112,62 @@ test.concurrent(
   },
 );
 
-test.concurrent('Kafka frozen: STUCK, marked in the picture with its cause; who stands by says who leads', async () => {
-  await using kafka = await startKafka();
-  await using bed = await RelayBed.open({
-    kafka,
-    config: { kafka: { requestTimeoutMs: 3_000, connectTimeoutMs: 1_000 } },
-  });
-  const [port, standbyPort] = [await freePort(), await freePort()];
-  await bed.start({ http: { port } });
-  const load = new Load(bed.servers.pool, { topic: bed.servers.topic('orders'), writers: 1, pauseMs: 50 });
-  try {
-    await until(() => load.committed > 20, { withinMs: 10_000, what: 'some load' });
-    await kafka.nodes[0].freeze();
-    await using visit = await PageVisit.open(browser, port);
-    await bed.launch({ http: { port: standbyPort } });
-    const standbyRelay = new Relayed(standbyPort);
-    await until(async () => (await standbyRelay.ready())?.state === 'STANDBY', { withinMs: 20_000, what: 'a standby' });
-    await using standby = await PageVisit.open(browser, standbyPort);
-    const { page } = visit;
-    await page.locator('.part').first().waitFor();
-    // Nobody may act without a token on the relay, and the command line is named instead.
-    expect(await page.getByRole('button', { name: 'Pause …' }).isDisabled()).toBe(true);
-    expect(await page.getByText('cdc-relay pause').count()).toBe(1);
-    await page.getByText('No token is set on the relay').waitFor();
-    await page.locator('.part.stuck').waitFor({ timeout: 30_000 });
-    expect(await page.locator('header .word').textContent()).toBe('STUCK');
-    expect(await page.locator('.part.stuck').getAttribute('data-part')).toMatch(/^(kafka|lanes)$/);
-    expect(await page.locator('.part.stuck').textContent()).toMatch(/stuck.*(KAFKA_\w+|no acknowledgement), \d+ s/s);
-    await page.getByText(/Since \d\d:\d\d:\d\d UTC/).waitFor();
-    const tooWide = await visit.shots('stuck');
-    expect(await visit.barriers()).toEqual([]);
-    expect({ tooWide, elsewhere: visit.elsewhere, complaints: visit.complaints }).toEqual({
-      ...{ tooWide: [], elsewhere: [], complaints: [] },
+test.concurrent(
+  'Kafka frozen: STUCK, marked in the picture with its cause; a job is cancelled; who stands by says who leads',
+  async () => {
+    await using kafka = await startKafka();
+    await using bed = await RelayBed.open({
+      kafka,
+      config: { kafka: { requestTimeoutMs: 3_000, connectTimeoutMs: 1_000 } },
     });
-    await standby.page.getByText(/leads\. This relay takes over/).waitFor();
-    await standby.shots('standby', ['dark']);
-  } finally {
-    await kafka.nodes[0].thaw();
-    await load.stop();
-  }
-});
+    const [port, standbyPort] = [await freePort(), await freePort()];
+    await bed.start({ http: { port, token: TOKEN } });
+    const load = new Load(bed.servers.pool, { topic: bed.servers.topic('orders'), writers: 1, pauseMs: 50 });
+    try {
+      await until(() => load.committed > 20, { withinMs: 10_000, what: 'some load' });
+      await kafka.nodes[0].freeze();
+      await using visit = await PageVisit.open(browser, port);
+      await bed.launch({ http: { port: standbyPort } });
+      const standbyRelay = new Relayed(standbyPort);
+      await until(async () => (await standbyRelay.ready())?.state === 'STANDBY', {
+        withinMs: 20_000,
+        what: 'a standby',
+      });
+      await using standby = await PageVisit.open(browser, standbyPort);
+      const { page } = visit;
+      await visit.useToken(TOKEN);
+      await page.locator('.part').first().waitFor();
+      // Who stands by says who leads. It has no token: nobody may act from there, and the command line is named instead.
+      await standby.page.getByText(/leads\. This relay takes over/).waitFor();
+      await standby.page.getByText('No token is set on the relay').waitFor();
+      expect(await standby.page.getByRole('button', { name: 'Pause …' }).isDisabled()).toBe(true);
+      expect(await standby.page.getByText('cdc-relay pause').count()).toBe(1);
+      await standby.shots('standby', ['dark']);
+
+      const filter = { outbox: null, ids: null, aggregate: null, topic: null, sinceMs: null, untilMs: null };
+      await bed.sql(
+        "INSERT INTO cdc_relay_jobs (relay, kind, spec, created_by) VALUES (?, 'republish', ?, 'me@here')",
+        [bed.servers.database, JSON.stringify({ kind: 'republish', filter })],
+      );
+      await page.getByRole('heading', { name: /^Job 1: republish/ }).waitFor({ timeout: 15_000 });
+      await page.getByRole('button', { name: 'Cancel job 1' }).click();
+      await page.getByRole('button', { name: 'Cancel the job' }).click();
+      await page.getByText('Job 1 is cancelled').waitFor();
+      expect(await bed.count('cdc_relay_jobs', "state = 'cancelled'")).toBe(1);
+
+      await page.locator('.part.stuck').waitFor({ timeout: 30_000 });
+      expect(await page.locator('header .word').textContent()).toBe('STUCK');
+      expect(await page.locator('.part.stuck').getAttribute('data-part')).toMatch(/^(kafka|lanes)$/);
+      expect(await page.locator('.part.stuck').textContent()).toMatch(/stuck.*(KAFKA_\w+|no acknowledgement), \d+ s/s);
+      await page.getByText(/Since \d\d:\d\d:\d\d UTC/).waitFor();
+      const tooWide = await visit.shots('stuck');
+      expect(await visit.barriers()).toEqual([]);
+      expect({ tooWide, elsewhere: visit.elsewhere, complaints: visit.complaints }).toEqual({
+        ...{ tooWide: [], elsewhere: [], complaints: [] },
+      });
+    } finally {
+      await kafka.nodes[0].thaw();
+      await load.stop();
+    }
+  },
+);
