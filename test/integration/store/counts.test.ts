@@ -15,8 +15,8 @@ test('deadlocks and lock waits are counted, also those that are tried again', as
   const ids = await bed.insert(200);
   const application = await bed.connect();
   await application.beginTransaction();
-  // The transaction that has changed less is the victim.
-  await application.query('UPDATE outbox SET attempts = attempts + 1 WHERE id >= ?', [ids[2]]);
+  // The transaction that has changed less is the victim. A scan of the table would lock the first row, too.
+  await application.query('UPDATE outbox FORCE INDEX (PRIMARY) SET attempts = attempts + 1 WHERE id >= ?', [ids[2]]);
   const flushed = store.flush(leader, flushOf([ids[0], ids[2]], 700));
   await bed.lockWait();
   await application.query('UPDATE outbox SET attempts = attempts + 1 WHERE id = ?', [ids[0]]);

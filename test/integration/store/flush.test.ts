@@ -109,8 +109,8 @@ describe('flush', () => {
     const ids = await bed.insert(200);
     const application = await bed.connect();
     await application.beginTransaction();
-    // The transaction that has changed less is the victim.
-    await application.query('UPDATE outbox SET attempts = attempts + 1 WHERE id >= ?', [ids[2]]);
+    // The transaction that has changed less is the victim. A scan of the table would lock the first row, too.
+    await application.query('UPDATE outbox FORCE INDEX (PRIMARY) SET attempts = attempts + 1 WHERE id >= ?', [ids[2]]);
     const request = flushOf([ids[0], ids[2]], 700);
     const flushed = store.flush(leader, request);
     await bed.lockWait();
