@@ -2,6 +2,7 @@ import { Presets, SingleBar } from 'cli-progress';
 import type { Fault } from '../model/fault.ts';
 import { RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
+import type { Settings } from '../model/settings.ts';
 import { lockName } from '../store/leadership.ts';
 import { type JobRecord, JobsTable } from '../store/jobs-table.ts';
 import { isPaused } from '../store/pause.ts';
@@ -24,14 +25,15 @@ const RATE_MS = 10_000;
 
 /**
  * Shows a job until it has ended. Where no relay leads, this process does until then. Ctrl-C ends only the watching, or
- * the leading: the job goes on with the next leader.
+ * the leading: the job goes on with the next leader. `wasLeaderless`: nobody led before the job was there, so a lock that
+ * is free now is not that of a leader who begins anew for it.
  */
-export async function attach(id: bigint, context: CommandContext): Promise<ExitCode | Problem> {
+export async function attach(id: bigint, context: CommandContext, wasLeaderless = false): Promise<ExitCode | Problem> {
   const { settings, log, note, options, print } = context;
   const table = new JobsTable(settings);
   const view = new JobView(id, context);
   const detach = new AbortController();
-  const engine = new Engine(context);
+  const engine = new Engine(context, wasLeaderless);
   const onSignal = (): void => {
     if (detach.signal.aborted) process.exit(ExitCode.Interrupted);
     detach.abort();
@@ -79,6 +81,12 @@ export async function attach(id: bigint, context: CommandContext): Promise<ExitC
   return job.state === 'done' && failed === 0 ? ExitCode.Good : ExitCode.Failure;
 }
 
+export async function isLeaderless(session: Session, settings: Settings): Promise<boolean> {
+  const lock = lockName(settings.mysql.database, settings.relay.name);
+  const [row] = await session.rows('looking for the leader', 'SELECT IS_FREE_LOCK(?) AS is_free', [lock]);
+  return Number(row['is_free']) === 1;
+}
+
 export function noSuchJob(id: bigint): Problem {
   return { exitCode: ExitCode.Usage, headline: `there is no job ${id}`, fix: 'cdc-relay resync list' };
 }
@@ -108,27 +116,25 @@ class Engine {
   readonly #context: CommandContext;
   readonly #stop = new AbortController();
   #freeSinceMs: number | null = null;
-  #isFirst = true;
+  #leadsAtOnce: boolean;
   #running: Promise<void> | null = null;
   fault: Fault | null = null;
 
-  constructor(context: CommandContext) {
+  constructor(context: CommandContext, leadsAtOnce: boolean) {
     this.#context = context;
+    this.#leadsAtOnce = leadsAtOnce;
   }
 
   async leadIfNobodyDoes(session: Session): Promise<void> {
     if (this.#running !== null) return;
     const { settings, note, log } = this.#context;
-    const lock = lockName(settings.mysql.database, settings.relay.name);
-    const [row] = await session.rows('looking for the leader', 'SELECT IS_FREE_LOCK(?) AS is_free', [lock]);
-    const isFirst = this.#isFirst;
-    this.#isFirst = false;
-    if (Number(row['is_free']) !== 1) {
+    if (!(await isLeaderless(session, settings))) {
       this.#freeSinceMs = null;
+      this.#leadsAtOnce = false;
       return;
     }
     this.#freeSinceMs ??= performance.now();
-    if (!isFirst && performance.now() - this.#freeSinceMs < LEADERLESS_MS) return;
+    if (!this.#leadsAtOnce && performance.now() - this.#freeSinceMs < LEADERLESS_MS) return;
     note('no relay leads: this command does until the job is done');
     this.#running = leadForAWhile(settings, process.stderr.isTTY ? onlyWarnings(log) : log, this.#stop.signal).then(
       (fault) => {

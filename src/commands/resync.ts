@@ -12,7 +12,7 @@ import { ExitCode } from './exit-codes.ts';
 import { type Options, outboxName, sinceOption, textOption } from './option-values.ts';
 import { usageError } from './problem.ts';
 import { Progress } from './progress.ts';
-import { attach } from './resync-attach.ts';
+import { attach, isLeaderless } from './resync-attach.ts';
 import { planReconcile, planRepublish } from './resync-plan.ts';
 import { planText, type ResyncPlan } from './resync-report.ts';
 import { whoAsks } from './who.ts';
@@ -27,6 +27,7 @@ export const resync: CommandBody = async (context) => {
   checkUsage(options, isRepublish);
   const session = await Session.open(settings.mysql, log);
   let id: bigint;
+  let wasLeaderless: boolean;
   try {
     const spec: JobSpec = isRepublish
       ? { kind: 'republish', filter: await filterOf(session, settings, options) }
@@ -43,12 +44,13 @@ export const resync: CommandBody = async (context) => {
         return ExitCode.Failure;
       }
     }
+    wasLeaderless = await isLeaderless(session, settings);
     id = await new JobsTable(settings).insert(session, spec, whoAsks());
   } finally {
     session.destroy();
   }
   note(`job ${id}`);
-  return attach(id, context);
+  return attach(id, context, wasLeaderless);
 };
 
 function checkUsage(options: Options, isRepublish: boolean): void {
