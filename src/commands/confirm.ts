@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { terminalText } from '../model/terminal-text.ts';
 import type { Options } from './option-values.ts';
 import { usageError } from './problem.ts';
 
@@ -12,7 +13,7 @@ export async function confirmed(options: Options, what: string): Promise<boolean
     throw usageError(`${what}: there is no terminal to ask on`, '--yes, or look first: --dry-run');
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return /^y(es)?$/i.test((await terminal.question(`${what}? [y/N] `)).trim());
+    return /^y(es)?$/i.test((await terminal.question(terminalText(`${what}? [y/N] `))).trim());
   } finally {
     terminal.close();
   }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { terminalText } from '../model/terminal-text.ts';
 import type { CommandContext } from './command.ts';
 import type { StatusReport } from './status-report.ts';
 import { statusText } from './status-text.ts';
@@ -26,7 +27,7 @@ export async function watchStatus(
 async function redraw(): Promise<(report: StatusReport) => void> {
   const { createLogUpdate } = await import('log-update');
   const draw = createLogUpdate(process.stdout);
-  return (report) => draw(statusText(report, { ascii: false, columns: process.stdout.columns }));
+  return (report) => draw(terminalText(statusText(report, { ascii: false, columns: process.stdout.columns })));
 }
 
 function lines(print: (text: string) => void): (report: StatusReport) => void {
