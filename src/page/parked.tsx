@@ -49,8 +49,8 @@ export function Parked({ view }: { readonly view: View }) {
             </tbody>
           </table>
           <p class="quiet">
-            {list?.more === true ? 'There are more. ' : ''}Each is tried again by itself, later and later; once the
-            cause is gone its rows go on in order. <Command line="cdc-relay status" />
+            {list?.more === true ? 'There are more. ' : ''}What has a next try is tried again by itself, later and
+            later; once the cause is gone its rows go on in order. <Command line="cdc-relay status" />
           </p>
         </>
       )}
@@ -59,9 +59,7 @@ export function Parked({ view }: { readonly view: View }) {
 }
 
 function ScopeRow({ scope }: { readonly scope: Scope }) {
-  const { reason, sinceMs, attempts, dueInMs, rowsWaiting, row } = scope;
-  const next =
-    dueInMs === null ? (row === null ? 'when somebody acts' : `when row ${shown(row.id)} is dealt with`) : null;
+  const { reason, sinceMs, attempts, rowsWaiting } = scope;
   return (
     <tr role="row">
       <th role="rowheader" scope="row" data-label="What">
@@ -77,13 +75,20 @@ function ScopeRow({ scope }: { readonly scope: Scope }) {
         {countText(attempts)}
       </td>
       <td role="cell" data-label="Next try" class="number">
-        {next ?? (dueInMs === 0 ? 'now' : `in ${ageText(dueInMs ?? 0)}`)}
+        {nextText(scope)}
       </td>
       <td role="cell" data-label="Rows wait" class="number">
         {rowsWaiting === null ? 'not counted' : countText(rowsWaiting)}
       </td>
     </tr>
   );
+}
+
+function nextText({ reason, dueInMs, row }: Scope): string {
+  if (dueInMs !== null) return dueInMs === 0 ? 'now' : `in ${ageText(dueInMs)}`;
+  // Its rows are being sent again, and the live ones wait for them.
+  if (reason === 'REPLAY') return 'once the job is through with it';
+  return row === null ? 'when somebody acts' : `when row ${shown(row.id)} is dealt with`;
 }
 
 function nameOf({ kind, topic, partition, key }: Scope) {
