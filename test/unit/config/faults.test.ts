@@ -103,7 +103,11 @@ test.each<[string, string, string]>([
   ['user: relay', 'user: relay\n  serverId: 4294967296', 'mysql.serverId: found 4294967296'],
   ['user: relay', 'user: relay\n  queryTimeoutMs: 500', 'mysql.queryTimeoutMs: found 500; expected 2,000 or more'],
   ['user: relay', 'user: relay\n  tls: on', 'mysql.tls: found a text; expected true, false, or a map'],
-  ['user: relay', 'user: relay\n  tls: {servername: x}', 'mysql.tls.servername: unknown key; did you mean mysql.tls.serverName?'],
+  [
+    'user: relay',
+    'user: relay\n  tls: {servername: x}',
+    'mysql.tls.servername: unknown key; did you mean mysql.tls.serverName?',
+  ],
   ['user: relay', 'user: relay\n  tls: {ca: /etc/ca.pem}', 'mysql.tls.ca: found a text; expected PEM text'],
   [
     'user: relay',
