@@ -40,12 +40,13 @@ async function runEverything(options) {
   if (options.includes('--full')) env.CDC_RELAY_TEST_FULL = '1';
   const counts = { passed: 0, failed: 0 };
   const failures = [];
-  for (const script of ['build', 'typecheck', 'lint']) {
+  const check = async (script) => {
     const passed = await step(`npm run ${script}`, 'npm', ['run', '--silent', script]);
     counts[passed ? 'passed' : 'failed']++;
     if (!passed) failures.push(script);
-    if (!passed && script === 'build') break; // there is nothing to test
-  }
+  };
+  await check('build');
+  await Promise.all([check('typecheck'), check('lint')]);
   if (!failures.includes('build')) {
     const tests = await vitest(KINDS.flatMap((kind) => ['--project', kind]));
     counts.passed += tests.passed;
