@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { relayStatusSchema } from '../http/status-view.ts';
 import { COUNTED_ROWS } from '../model/progress.ts';
 import type { Settings } from '../model/settings.ts';
 import { STATE_WORDS, type StateWord } from '../observability/verdict.ts';
@@ -12,6 +13,8 @@ const STUCK_MS = 30_000;
 /** Parked scopes that are told; how many there are stands beside them. */
 const MOST_SCOPES = 100;
 
+/** Where both say the same, they say it in the same form. */
+const told = relayStatusSchema.shape;
 const ms = z.number();
 const position = z.object({ file: z.string(), offset: z.number() });
 
@@ -47,7 +50,7 @@ export const statusSchema = z.object({
   /** Who says what state and lag are. */
   source: z.enum(['relay', 'database']),
   /** What does not move, and for how long; by the word of the relay. */
-  stuck: z.array(z.object({ part: z.string(), detail: z.string().nullable(), stuckMs: ms })),
+  stuck: told.stuck,
   /** How long what should be delivered by now has been waiting; null where nobody can say. */
   lagMs: ms.nullable(),
   /** Bytes of binlog between checkpoint and head, other tables' included; null when the checkpoint's file is gone. */
@@ -56,10 +59,8 @@ export const statusSchema = z.object({
   server: z.object({ address: z.string(), uuid: z.string().nullable(), version: z.string().nullable() }),
   /** Null: nobody leads, or nobody knows. `upMs`: of its process; null where it does not answer here. */
   leader: z.object({ owner: z.string(), epoch: z.number(), upMs: ms.nullable() }).nullable(),
-  /** Relays that wait to lead; null: may not be asked. */
-  standbys: z.number().nullable(),
-  /** Somebody has asked for a pause. */
-  paused: z.object({ sinceMs: ms, by: z.string() }).nullable(),
+  standbys: told.standbys,
+  paused: told.paused,
   checkpoint: position.extend({ savedMsAgo: ms }).nullable(),
   /** Null where there is no binlog, or the user may not ask. */
   head: position.nullable(),
@@ -96,18 +97,9 @@ export const statusSchema = z.object({
   ),
   /** The wide scopes first, then those that have waited longest. */
   parked: z.object({ total: z.number(), scopes: z.array(scope) }),
-  jobs: z.array(
-    z.object({
-      id: z.string(),
-      kind: z.enum(['reconcile', 'republish']),
-      state: z.enum(['queued', 'running']),
-      done: z.number().nullable(),
-      total: z.number().nullable(),
-      startedMsAgo: ms.nullable(),
-    }),
-  ),
+  jobs: told.jobs,
   /** The last fault of the relay that answers, also one that was mended at once; a code. */
-  lastError: z.object({ code: z.string(), agoMs: ms }).nullable(),
+  lastError: told.lastError,
   /** Limits that are passed. */
   limits: z.array(z.object({ outbox: z.string(), overRows: z.boolean(), overAge: z.boolean() })),
   /** The relay that was asked at `http.host` and `http.port`. */
