@@ -108,13 +108,15 @@ test('H3 a hundred rows in front that fail every time: ten good ones behind them
   );
   expect(Number(late['ms'])).toBeLessThan(1_500);
   const tries = async (): Promise<number> => Number((await bed.sql('SELECT SUM(attempts) AS n FROM outbox'))[0]['n']);
-  const before = { selects: await user.statements('select'), tries: await tries() };
+  const before = { selects: await user.statements('select'), tries: await tries(), atMs: performance.now() };
   await sleep(3_000);
   const selects = (await user.statements('select')) - before.selects;
   const retried = (await tries()) - before.tries;
-  process.stderr.write(`H3: ${selects} SELECTs and ${retried} attempts in three seconds\n`);
-  expect(selects).toBeLessThan(3 * 60);
-  expect(retried).toBeLessThan(300);
+  // A busy machine sleeps longer.
+  const seconds = (performance.now() - before.atMs) / 1_000;
+  process.stderr.write(`H3: ${selects} SELECTs and ${retried} attempts in ${seconds.toFixed(1)} s\n`);
+  expect(selects / seconds).toBeLessThan(60);
+  expect(retried / seconds).toBeLessThan(100);
   expect(await bed.count('outbox', "status = 'failed'")).toBe(0);
   expect((await relay.kill('SIGTERM')).code).toBe(0);
   await setTopic(bed, 'orders', LENIENT);
