@@ -92,6 +92,8 @@ test.concurrent(
     await dialog.waitFor({ state: 'detached' });
     expect(await bed.count('outbox', `id = ${id}`)).toBe(1);
     expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe(`Discard row ${id}`);
+    // It is no button while the relay, or an answer of it, is waited for.
+    await page.getByRole('button', { name: `Discard row ${id}`, disabled: false }).waitFor();
     await page.keyboard.press('Enter');
     await dialog.getByRole('button', { name: 'Discard it' }).click();
     await page.getByText(`Row ${id} is deleted.`).waitFor();

@@ -63,7 +63,7 @@ test('I1 the network to MySQL says nothing more, then is cut: the relay notices 
   await using bed = await RelayBed.open({
     mysql,
     config: {
-      mysql: { host: '127.0.0.1', port: proxy.port, heartbeatMs: 200, queryTimeoutMs: 2_000, connectTimeoutMs: 1_000 },
+      mysql: { host: '127.0.0.1', port: proxy.port, heartbeatMs: 500, queryTimeoutMs: 2_000, connectTimeoutMs: 1_000 },
       relay: { takeOverMs: 3_000 },
     },
   });
