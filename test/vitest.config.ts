@@ -60,7 +60,7 @@ export default defineConfig({
           include: ['test/e2e/**/*.test.ts'],
           ...onServers,
           testTimeout: 120_000,
-          maxWorkers: 1,
+          maxWorkers: 2,
           sequence: { groupOrder: 4 },
         },
       },
