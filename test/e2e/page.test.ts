@@ -126,7 +126,11 @@ test.concurrent(
     await bed.start({ http: { port, token: TOKEN } });
     const load = new Load(bed.servers.pool, { topic: bed.servers.topic('orders'), writers: 1, pauseMs: 50 });
     try {
-      await until(() => load.committed > 20, { withinMs: 10_000, what: 'some load' });
+      // The job below has something to do as soon as one row is published.
+      await until(async () => (await bed.count('outbox', "status = 'published'")) > 20, {
+        withinMs: 20_000,
+        what: 'some load',
+      });
       await kafka.nodes[0].freeze();
       await using visit = await PageVisit.open(browser, port);
       await bed.launch({ http: { port: standbyPort } });
