@@ -85,7 +85,7 @@ describe('I1 one connection says nothing any more, and nobody is told', () => {
         .slice(before)
         .some((line) => names.includes(line.event) && line['code'] === code);
     const withinMs = NOTICED_MS + (kind === 'sweep' ? REST_MS : 0);
-    await until(isNoticed, { withinMs, what: `${names.join(' or ')} with ${code}` });
+    await bed.orTail(() => until(isNoticed, { withinMs, what: `${names.join(' or ')} with ${code}` }));
     await flowsAgain();
   });
 
@@ -103,7 +103,7 @@ describe('I1 one connection says nothing any more, and nobody is told', () => {
     const open = (): boolean => silenced(servers.mysqlProxy, how, 'all') > 0;
     await until(open, { withinMs: 5_000, what: 'a connection' });
     for (const kind of Object.keys(KINDS)) silenced(servers.mysqlProxy, how, kind);
-    await relay.waitFor('leader-lock-lost', { after: before, withinMs: NOTICED_MS });
+    await bed.orTail(() => relay.waitFor('leader-lock-lost', { after: before, withinMs: NOTICED_MS }));
     await flowsAgain();
     servers.mysqlProxy.kinds = KINDS;
   });
