@@ -89,7 +89,9 @@ export class Sweeper {
         failures = 0;
       } catch (error) {
         const mayPass = error instanceof RelayError && error.fault.disposition === 'retry';
-        if (isAborted(signal) || !mayPass) throw error;
+        if (!mayPass) throw error;
+        // Nothing is claimed any more, and what was looked for belongs to who comes next.
+        if (isAborted(signal)) return;
         if (failures === 0) log.warn('sweep-failed', { code: error.fault.code, detail: error.fault.detail });
         waitMs = backOffMs(BACK_OFF, ++failures, Math.random());
       }

@@ -296,8 +296,10 @@ export class Term {
     if (this.#leader.lost.aborted) return { as: 'lost' };
     const fault = this.#fault;
     if (fault === null) return (stop.aborted ? null : this.#softEnd) ?? { as: 'stopped' };
-    // A fault of our own session (another epoch, another server, an unusable position) is mended by a new term.
-    if (fault.disposition === 'renew') return { as: 'again', fault, unusable: this.#unusable };
+    // A fault of our own session (another epoch, another server, an unusable position) is mended by a new term, and so is
+    // one that passes.
+    if (fault.disposition === 'renew' || fault.disposition === 'retry')
+      return { as: 'again', fault, unusable: this.#unusable };
     return { as: 'halted', fault };
   }
 

@@ -29,17 +29,13 @@ export class Leadership {
 
   async lead(life: Life, signal: AbortSignal, onStandby: () => void): Promise<Leader> {
     const hold: Hold = { life, lost: new AbortController(), answeredMs: 0 };
-    for (let tries = 1; !(await life.ask('other', () => this.#take(hold), ANSWER_MS)); tries++) {
-      if (signal.aborted) throw fault('STOPPED', 'halt', 'stopped while waiting for the leader lock');
-      if (tries === 1) onStandby();
-      await new Promise<void>((resolve) => {
-        life.clock.after(PING_MS, resolve);
-      });
-    }
-    const epoch = await this.#server.transact(life, null, 'other', () => {
-      // The lock's own connection asks for it.
-      if (this.#holder !== hold) throw unreachable();
-      return { rows: [], apply: () => ++this.#server.epoch };
+    const free = (): void => {
+      if (this.#holder === hold) this.#holder = null;
+    };
+    // Where it fails its connection is closed, and with it the lock is gone.
+    const epoch = await this.#lead(hold, signal, onStandby).catch((error: unknown) => {
+      free();
+      throw error;
     });
     hold.answeredMs = life.clock.nowMs();
     this.#ping(hold);
@@ -47,12 +43,26 @@ export class Leadership {
       epoch,
       lost: hold.lost.signal,
       maySend: () => !hold.lost.signal.aborted && life.clock.nowMs() - hold.answeredMs < TAKE_OVER_MS / 2,
-      release: () =>
-        life.ask('other', () => {
-          if (this.#holder === hold) this.#holder = null;
-        }),
+      release: () => life.ask('other', free).catch(free),
     };
     return leader as unknown as Leader;
+  }
+
+  /** Returns the epoch. */
+  async #lead(hold: Hold, signal: AbortSignal, onStandby: () => void): Promise<number> {
+    const { life } = hold;
+    for (let tries = 1; !(await life.ask('other', () => this.#take(hold), ANSWER_MS)); tries++) {
+      if (signal.aborted) throw fault('STOPPED', 'halt', 'stopped while waiting for the leader lock');
+      if (tries === 1) onStandby();
+      await new Promise<void>((resolve) => {
+        life.clock.after(PING_MS, resolve);
+      });
+    }
+    return await this.#server.transact(life, null, 'other', () => {
+      // The lock's own connection asks for it.
+      if (this.#holder !== hold) throw unreachable();
+      return { rows: [], apply: () => ++this.#server.epoch };
+    });
   }
 
   #take(hold: Hold): boolean {
@@ -77,14 +87,17 @@ export class Leadership {
       const askedMs = life.clock.nowMs();
       void life
         .ask('other', () => this.#holder === hold, ANSWER_MS)
-        .then((isOurs) => {
-          if (isOurs) {
+        .then(
+          (isOurs) => {
+            if (!isOurs) {
+              hold.lost.abort();
+              return;
+            }
             hold.answeredMs = askedMs;
             this.#ping(hold);
-          } else {
-            hold.lost.abort();
-          }
-        });
+          },
+          () => hold.lost.abort(),
+        );
     });
   }
 }

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { A, atEach, C, commit, FLOWING_MS, runSchedule } from './run-schedule.ts';
+import { CALLS } from './plan.ts';
+import { A, atEach, C, commit, delayed, FLOWING_MS, runSchedule } from './run-schedule.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -30,6 +31,27 @@ test.each(['plain', 'undecodable'] as const)(
     }));
     for (const { deliveries } of outcomes) expect(deliveries).toEqual([1, 1, 1]);
     expect(outcomes.some(({ world }) => world.watch.swept.size > 0)).toBe(kind === 'undecodable');
+  },
+);
+
+const ANSWERED_BY_MYSQL = CALLS.filter((call) => !['topic', 'stream', 'read rows'].includes(call));
+
+test.each(ANSWERED_BY_MYSQL)(
+  'MySQL does not answer (%s) just as the relay comes to rest: it rests all the same, and goes on',
+  async (call) => {
+    // With slow answers one of them is mostly awaited when the relay asks whether it is to rest.
+    const outcomes = await atEach({ from: 0, to: 1_500, step: 10 }, (atMs) => ({
+      delaysMs: [44, 30],
+      writes: [commit(0, [A, delayed(C, 200)]), commit(300, [A, C])],
+      faults: [
+        { kind: 'pause', atMs, forMs: 4_000 },
+        { kind: 'mysql', atMs: FLOWING_MS, forMs: 2_000, call, done: false },
+      ],
+    }));
+    for (const { says } of outcomes) {
+      expect(says('"to":"halted"')).toBe(false);
+      expect(says('"to":"paused"')).toBe(true);
+    }
   },
 );
 

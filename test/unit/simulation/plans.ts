@@ -58,7 +58,7 @@ const write: fc.Arbitrary<Write> = fc.record({
 
 const MYSQL_CALLS = [
   ...(['look', 'log end', 'claim', 'claimed rows', 'write back'] as const),
-  ...(['barrier', 'flush', 'fail', 'read rows'] as const),
+  ...(['barrier', 'flush', 'fail', 'read rows', 'other'] as const),
 ];
 
 const how = fc.constantFrom<SendFault>('refused', 'lost', 'unanswered', 'late', 'forbidden');

@@ -81,7 +81,8 @@ export class World {
     const line = (event: string, fields: Readonly<Record<string, unknown>> = {}): void => {
       this.trace(() => `${life.name} says ${event} ${JSON.stringify(fields)}`);
       if (event === 'relay-state') life.isPaused = fields['to'] === 'paused';
-      if (event === 'resumed') life.isPaused = false;
+      // It begins anew, if only to rest again.
+      if (event === 'resumed' || event === 'relay-waits' || event === 'leadership-lost') life.isPaused = false;
       // What was on its way could not be settled in time: some of it is sent again.
       if (event === 'term-ended' && fields['code'] === 'PAUSED') this.watch.faulted();
     };
