@@ -44,6 +44,7 @@ export const EVENTS = {
       ['code', 'detail'],
       'It cannot be read whether a pause is asked for; once for each row of failures.',
     ),
+    'pause-known': event('info', ['failures'], 'It could be read again.'),
     'relay-health': event(
       ['info', 'warn'],
       ['from', 'to', 'part?', 'detail?'],
@@ -249,6 +250,7 @@ export const EVENTS = {
       ['code', 'detail'],
       'Nobody can tell whether there are jobs; once for each row of failures.',
     ),
+    'jobs-available': event('info', ['failures'], 'It can be told again.'),
   },
   upkeep: {
     'published-rows-removed': event('info', ['outbox', 'rows', 'ms'], 'Retention has deleted or archived rows.'),

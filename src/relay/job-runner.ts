@@ -30,6 +30,8 @@ export interface JobRunnerDeps extends Omit<ReplayDeps, 'jobs' | 'leader' | 'onP
 export class JobRunner {
   readonly #deps: JobRunnerDeps;
   #loggedMs = -Infinity;
+  /** In a row. */
+  #failures = 0;
 
   constructor(deps: JobRunnerDeps) {
     this.#deps = deps;
@@ -38,26 +40,32 @@ export class JobRunner {
   /** Until `signal` is aborted. Throws a `RelayError` only when this relay leads no longer. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
-    let failures = 0;
     while (!signal.aborted) {
       let waitMs = POLL_MS;
       try {
         if (await this.#once(signal)) waitMs = 0;
-        failures = 0;
       } catch (error) {
         const fault = faultOf(error);
-        if (++failures === 1) log.warn('jobs-unavailable', { code: fault.code, detail: fault.detail });
-        waitMs = fault.code === 'MYSQL_SCHEMA' ? MISSING_POLL_MS : backOffMs(BACK_OFF, failures, Math.random());
+        if (++this.#failures === 1) log.warn('jobs-unavailable', { code: fault.code, detail: fault.detail });
+        waitMs = fault.code === 'MYSQL_SCHEMA' ? MISSING_POLL_MS : backOffMs(BACK_OFF, this.#failures, Math.random());
       }
       await pause(clock, waitMs, signal);
     }
   }
 
   /** True: there may be another one. */
+  #answered(): void {
+    if (this.#failures > 0) this.#deps.log.info('jobs-available', { failures: this.#failures });
+    this.#failures = 0;
+  }
+
   async #once(signal: AbortSignal): Promise<boolean> {
     const { jobs, leader, log } = this.#deps;
     const job = await jobs.next();
-    if (job === null) return false;
+    if (job === null) {
+      this.#answered();
+      return false;
+    }
     const { spec } = job;
     if (spec.kind === 'reconcile' && !hasBegun(job)) {
       log.info('resync-asked-for', { job: String(job.id) });
@@ -65,6 +73,7 @@ export class JobRunner {
       return false;
     }
     if (job.state === 'queued' && !(await jobs.start(leader, job.id))) return true;
+    this.#answered();
     this.#log('job-started', job, job.progress, { again: job.state === 'running' });
     const started = { ...job, state: 'running' } as const;
     if (spec.kind === 'reconcile') await this.#reconcile(started, signal);

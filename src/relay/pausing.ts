@@ -37,6 +37,7 @@ export async function untilPaused(
     let waitMs = POLL_MS;
     try {
       const isPaused = await store.isPaused();
+      if (failures > 0) log.info('pause-known', { failures });
       if ((isPaused ?? false) === wanted) return;
       if (isPaused === null) waitMs = MISSING_POLL_MS;
       failures = 0;

@@ -44,7 +44,7 @@ test('what cannot be asked stays as it is, and is told once; a table that cannot
     { store: storeThatSays(away, away, null, false, true), clock, log },
     new AbortController().signal,
   );
-  expect(said).toEqual(['pause-unknown']);
+  expect(said).toEqual(['pause-unknown', 'pause-known']);
   expect(waits.slice(2)).toEqual([60_000, 1_000]);
   const foreign = fault('MYSQL_FOREIGN_SERVER', 'renew', 'another server');
   await expect(
