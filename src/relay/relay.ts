@@ -4,9 +4,10 @@ import { type Fault, type FaultCode, RelayError } from '../model/fault.ts';
 import { count, newRelayStats, noteError, type RelayPhase, type RelayStats } from '../model/stats.ts';
 import type { Leader } from '../model/store.ts';
 import { rest } from './pausing.ts';
+import type { RelayDeps } from './relay-deps.ts';
 import { SentRows } from './sent-rows.ts';
 import { startPosition } from './start-position.ts';
-import { type RelayDeps, Term, type TermEnd } from './term.ts';
+import { Term, type TermEnd } from './term.ts';
 
 /*
  * The relay, as a machine. Who moves it:
