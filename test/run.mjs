@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import process from 'node:process';
@@ -12,7 +12,8 @@ import { fileURLToPath, URL } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const BIN = join(ROOT, 'node_modules', '.bin');
-const REPORT = join(ROOT, 'test-output', 'vitest.json');
+const OUTPUT = join(ROOT, 'test-output');
+const REPORT = join(OUTPUT, 'vitest.json');
 const KINDS = ['unit', 'integration', 'mariadb', 'fault', 'e2e'];
 const PROGRAMS = {
   demo: 'test/demo/demo.ts',
@@ -41,18 +42,20 @@ async function runEverything(options) {
   const counts = { passed: 0, failed: 0 };
   const failures = [];
   const check = async (script) => {
-    const passed = await step(`npm run ${script}`, 'npm', ['run', '--silent', script]);
+    const passed = await stepAside(`npm run ${script}`, 'npm', ['run', '--silent', script]);
     counts[passed ? 'passed' : 'failed']++;
     if (!passed) failures.push(script);
   };
   await check('build');
-  await Promise.all([check('typecheck'), check('lint')]);
+  // They take long, and go on beside the first tests.
+  const checks = Promise.all([check('typecheck'), check('lint')]);
   if (!failures.includes('build')) {
     const tests = await vitest(KINDS.flatMap((kind) => ['--project', kind]));
     counts.passed += tests.passed;
     counts.failed += tests.failed;
     failures.push(...tests.failures);
   }
+  await checks;
   for (const failure of failures) say(`failed: ${failure}`);
   process.stdout.write(`${counts.passed} passed, ${counts.failed} failed\n`);
   return counts.failed === 0 ? 0 : 1;
@@ -97,7 +100,7 @@ async function runProgram(file, options) {
 
 /** Runs vitest and reads its report. What failed without being a test (a file that cannot be loaded) counts as one. */
 async function vitest(options) {
-  mkdirSync(join(ROOT, 'test-output'), { recursive: true });
+  mkdirSync(OUTPUT, { recursive: true });
   rmSync(REPORT, { force: true });
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${REPORT}`];
   const passedAsAWhole = await step('vitest', 'vitest', [
@@ -146,11 +149,22 @@ function installed() {
 }
 
 /** Runs one step, saying when it starts and how long it took. Its own output goes to stderr with ours. */
-async function step(name, program, options) {
+async function step(name, program, options, output = process.stderr) {
   say(name);
   const startedAt = performance.now();
-  const passed = (await run(program, options, ['ignore', process.stderr, process.stderr])) === 0;
+  const passed = (await run(program, options, ['ignore', output, output])) === 0;
   say(`${name}: ${passed ? 'done' : 'failed'} after ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
+  return passed;
+}
+
+/** The same for what runs beside something else: its output comes in one piece, when it has ended. */
+async function stepAside(name, program, options) {
+  mkdirSync(OUTPUT, { recursive: true });
+  const file = join(OUTPUT, `${name.replaceAll(' ', '-')}.log`);
+  const output = openSync(file, 'w');
+  const passed = await step(name, program, options, output);
+  closeSync(output);
+  process.stderr.write(readFileSync(file));
   return passed;
 }
 
