@@ -28,13 +28,20 @@ interface Packet {
 /** What of mysql2's connection is used beside its public face. */
 type Wire = Connection & {
   handlePacket: (packet?: Packet) => void;
-  readonly stream: { pause(): unknown; resume(): unknown; destroy(): unknown };
+  readonly stream: {
+    pause(): unknown;
+    resume(): unknown;
+    destroy(): unknown;
+    on(event: 'data', listener: () => void): unknown;
+  };
 };
 
 /** Takes what the dump gives; called from within the socket's data event. */
 export interface DumpSink {
   /** One event, `start` at its header. The buffer belongs to the sink from here on. */
   event(buffer: Buffer, start: number, end: number): void;
+  /** Bytes have come, of an event or of a part of one; called behind the events that are whole with them. */
+  heard(): void;
   /** The dump has ended; nothing follows. */
   ended(reason: RelayError): void;
 }
@@ -109,6 +116,7 @@ export class DumpConnection {
   /** To be called before anything else is awaited. */
   start(sink: DumpSink): void {
     this.#sink = sink;
+    this.#wire.stream.on('data', () => this.#sink?.heard());
   }
 
   pause(): void {

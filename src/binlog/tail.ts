@@ -33,6 +33,8 @@ export class Tail {
     });
     dump.start({
       event: (buffer, start, end) => this.#event(buffer, start, end),
+      // A large event takes its time over a slow line: each part of it is a sign, not its end alone.
+      heard: () => this.#watch.heard(),
       ended: (reason) => this.end(reason),
     });
   }
@@ -132,7 +134,6 @@ export class Tail {
   #chunkRead(): void {
     this.#inChunk = false;
     if (this.#ended) return;
-    this.#watch.heard();
     this.#seal();
     if (this.#isFull && !this.#paused) this.#listen(false);
   }

@@ -120,6 +120,22 @@ describe('a stream that falls silent', () => {
     await reading.sees('second');
   });
 
+  it('I1 is not silent while one event takes its time over a slow line', async () => {
+    await using proxy = await Proxy.open(bed.bed.mysql);
+    await bed.sql('CREATE TABLE blobs (content LONGBLOB)');
+    await using reading = new Reading(bed.source({ mysql: { port: proxy.port, heartbeatMs: 100 } }), await bed.head());
+    await bed.sql(insertOf('warm'));
+    await reading.sees('warm');
+    proxy.bytesPerSecond = 8_000_000;
+    await bed.sql("INSERT INTO blobs VALUES (REPEAT('x', 8000000))");
+    await bed.sql(insertOf('behind'));
+    await until(() => reading.fault !== null || reading.keys.includes('behind'), {
+      withinMs: 10_000,
+      what: 'the row behind a large event',
+    });
+    expect(reading.fault).toBeNull();
+  });
+
   it('is not silent while nobody pulls', async () => {
     const source = bed.source({ mysql: { heartbeatMs: 100 } });
     await using reading = new Reading(source, await bed.head());
