@@ -1,4 +1,5 @@
 import { type RelayStatus, relayStatusSchema } from '../http/status-view.ts';
+import { valueOf } from '../model/secret.ts';
 import type { HttpSettings } from '../model/settings.ts';
 
 const WITHIN_MS = 1_500;
@@ -22,7 +23,7 @@ export async function askRelay({ host, port, token }: HttpSettings, relay: strin
   let body: unknown;
   try {
     response = await fetch(`http://${address}/status`, {
-      headers: token === null ? {} : { authorization: `Bearer ${token}` },
+      headers: token === null ? {} : { authorization: `Bearer ${valueOf(token)}` },
       redirect: 'error',
       signal: AbortSignal.timeout(WITHIN_MS),
     });

@@ -2,6 +2,7 @@ import { parseDocument } from 'yaml';
 import type { ConfigFault } from './faults.ts';
 import type { Key } from './keys.ts';
 import { isTree, type Path } from './paths.ts';
+import type { UrlFile } from './url-file.ts';
 
 /** One value from a variable or a flag, on its way into the configuration. */
 export interface Assignment {
@@ -9,6 +10,8 @@ export interface Assignment {
   readonly value: unknown;
   /** `CDC_RELAY_MYSQL_PORT`, `--set`. */
   readonly where: string;
+  /** The file of the URL that it is a part of. */
+  readonly urlFile?: UrlFile;
 }
 
 export interface Assignments {

@@ -7,12 +7,15 @@ import { CONFIG_VARIABLE, type Environment, fromEnvironment } from './environmen
 import { type ConfigFault, faultsOf, report } from './faults.ts';
 import { type ConfigFile, parseConfigText } from './file.ts';
 import { fromFlags } from './flags.ts';
-import { merge } from './layers.ts';
+import type { Secret, SecretFile } from '../model/secret.ts';
+import { merge, type Merged } from './layers.ts';
 import { deleteAt, type Path, pathText, setAt, type Tree } from './paths.ts';
 import { type Config, configSchema } from './schema.ts';
 import { Secrets } from './secret-files.ts';
-import { readValueFiles, redact, secretsIn } from './secrets.ts';
+import { readValueFiles, redact, secretsIn, type ValueFiles } from './secrets.ts';
 import { complete, settingsOf } from './settings.ts';
+import { loginPart, partOf, type UrlFile, urlProblem } from './url-file.ts';
+import { lookFor } from './value-file.ts';
 
 /** Read where neither flag nor variable names a file, when it is there. */
 export const DEFAULT_FILE = 'cdc-relay.yaml';
@@ -73,7 +76,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   }
   const config = complete(checked.config);
   const secrets = new Secrets(secretsIn(config));
-  const again = new Map([...files.read].map(([path, { key, value, look }]) => [path, secrets.file(key, value, look)]));
+  const again = readAgain(secrets, merged, files.read);
   return {
     ok: true,
     settings: settingsOf(config, (path, value) => again.get(path) ?? value),
@@ -82,6 +85,27 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     redacted: redact(config, files.read),
     file: name,
   };
+}
+
+/** What stands in files, by its path, to be read whenever it is used. A value that the start would refuse is not taken. */
+function readAgain(secrets: Secrets, { tree, urlFiles }: Merged, files: ValueFiles['read']): Map<string, Secret> {
+  const again = new Map<string, Secret>();
+  const urls = new Map<UrlFile, SecretFile>();
+  for (const [part, url] of urlFiles) {
+    const look = lookFor(url, (now) => urlProblem(url.value, now));
+    const file = urls.get(url) ?? secrets.file(url.key, url.value, look, (text) => [partOf(text, 'password')]);
+    urls.set(url, file);
+    again.set(`mysql.${part}`, loginPart(file, part));
+  }
+  for (const [path, file] of files) {
+    const look = lookFor(file, (now) => {
+      const changed = structuredClone(tree);
+      setAt(changed, file.path, now);
+      return check(changed).faults[0]?.message ?? null;
+    });
+    again.set(path, secrets.file(file.key, file.value, look));
+  }
+  return again;
 }
 
 const noFile = (...faults: ConfigFault[]): ConfigFile => ({ tree: {}, lineOf: () => undefined, faults });

@@ -12,7 +12,7 @@ const REMEMBERED = 8;
 /** What must not be printed, and where it is read anew. */
 export class Secrets implements KnownSecrets {
   readonly #fixed: readonly string[];
-  readonly #files = new Map<string, WatchedFile>();
+  readonly #files: { file: WatchedFile; secretsIn: SecretsIn }[] = [];
   #log: Log | null = null;
   revision = 0;
 
@@ -21,12 +21,12 @@ export class Secrets implements KnownSecrets {
   }
 
   values(): readonly string[] {
-    const read = [...this.#files].filter(([key]) => isSecret(key)).flatMap(([, file]) => file.remembered);
+    const read = this.#files.flatMap(({ file, secretsIn }) => file.remembered.flatMap(secretsIn));
     return [...new Set([...this.#fixed, ...read])];
   }
 
-  /** `key`: where the file is named, such as `mysql.passwordFile`. */
-  file(key: string, value: string, look: () => FileValue): SecretFile {
+  /** `key`: where the file is named, such as `mysql.passwordFile`. Without `secretsIn` the whole of it is one, or nothing. */
+  file(key: string, value: string, look: () => FileValue, secretsIn = secretsUnder(key)): SecretFile {
     const file = new WatchedFile(value, look, {
       changed: () => {
         this.revision++;
@@ -35,7 +35,7 @@ export class Secrets implements KnownSecrets {
       unreadable: (problem) =>
         this.#log?.warn('secret-unreadable', { key, problem, effect: 'the value that was read last is used' }),
     });
-    this.#files.set(key, file);
+    this.#files.push({ file, secretsIn });
     return file;
   }
 
@@ -45,9 +45,12 @@ export class Secrets implements KnownSecrets {
   }
 }
 
+/** What of a file's text must not be printed. */
+type SecretsIn = (text: string) => readonly string[];
+
 /** Certificates stand in files too, and are none. */
-function isSecret(fileKey: string): boolean {
-  return SECRET_KEYS.has(fileKey.slice(0, -'File'.length));
+function secretsUnder(fileKey: string): SecretsIn {
+  return SECRET_KEYS.has(fileKey.slice(0, -'File'.length)) ? (text) => [text] : () => [];
 }
 
 interface Told {
@@ -60,7 +63,8 @@ class WatchedFile implements SecretFile {
   readonly #told: Told;
   /** The newest last. */
   #values: readonly string[];
-  #isReadable = true;
+  /** What has been told of it. */
+  #problem: string | null = null;
   #wasAccepted = false;
   #refusedSinceMs: number | null = null;
 
@@ -78,11 +82,11 @@ class WatchedFile implements SecretFile {
     const last = this.#values.at(-1)!;
     const file = this.#look();
     if (!file.ok) {
-      if (this.#isReadable) this.#told.unreadable(file.problem);
-      this.#isReadable = false;
+      if (file.problem !== this.#problem) this.#told.unreadable(file.problem);
+      this.#problem = file.problem;
       return last;
     }
-    this.#isReadable = true;
+    this.#problem = null;
     if (file.value === last) return last;
     this.#values = [...this.#values.filter((value) => value !== file.value), file.value].slice(-REMEMBERED);
     this.#told.changed();

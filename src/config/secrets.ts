@@ -11,6 +11,8 @@ const FILE_KEYS = KEYS.filter(
 
 export interface ValueFile {
   readonly key: string;
+  /** Of the value. */
+  readonly path: Path;
   readonly value: string;
   readonly look: () => FileValue;
 }
@@ -34,7 +36,7 @@ export function readValueFiles(tree: Tree, directoryOf: (path: Path) => string):
     const file = look();
     if (file.ok) {
       setAt(tree, target, file.value);
-      read.set(pathText(target), { key: pathText(path), value: file.value, look });
+      read.set(pathText(target), { key: pathText(path), path: target, value: file.value, look });
     } else faults.push({ path, message: file.problem });
   }
   return { read, faults };

@@ -43,12 +43,12 @@ export function settingsOf(config: Config, secretAt: SecretAt = (_, value) => va
     mysql: mysqlOf(config.mysql, secretAt),
     kafka: kafkaOf(config.kafka, secretAt),
     outboxes: config.outboxes.map((outbox) => outboxOf(outbox, config.mysql.database!)),
-    http: httpOf(config.http),
+    http: httpOf(config.http, secretAt),
   };
 }
 
-function httpOf({ host, port, token, readyLagMs }: Config['http']): HttpSettings {
-  return { host, port, token: token ?? null, readyLagMs };
+function httpOf({ host, port, token, readyLagMs }: Config['http'], secretAt: SecretAt): HttpSettings {
+  return { host, port, token: token === undefined ? null : secretAt('http.token', token), readyLagMs };
 }
 
 function startOf(start: Config['start']): StartAt | null {
@@ -60,7 +60,7 @@ function mysqlOf(mysql: Config['mysql'], secretAt: SecretAt): MysqlSettings {
   return {
     host: mysql.host!,
     port: mysql.port,
-    user: mysql.user!,
+    user: secretAt('mysql.user', mysql.user!),
     password: secretAt('mysql.password', mysql.password!),
     database: mysql.database!,
     tls: tlsOf(mysql.tls, 'mysql.tls', secretAt),

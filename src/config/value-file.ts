@@ -4,6 +4,22 @@ import { resolve } from 'node:path';
 export type FileValue =
   { readonly ok: true; readonly value: string } | { readonly ok: false; readonly problem: string };
 
+/** A look that does not take what is not usable; the value of the start is. `problemOf` is asked of each other value once. */
+export function lookFor(
+  { value, look }: { readonly value: string; readonly look: () => FileValue },
+  problemOf: (value: string) => string | null,
+): () => FileValue {
+  let usable = value;
+  return () => {
+    const file = look();
+    if (!file.ok || file.value === usable) return file;
+    const problem = problemOf(file.value);
+    if (problem !== null) return { ok: false, problem };
+    usable = file.value;
+    return file;
+  };
+}
+
 /** Reads a value that has a file of its own (a mounted secret, a certificate), without the line end at its end. */
 export function readValueFile(path: string, directory: string): FileValue {
   try {

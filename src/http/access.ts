@@ -1,13 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Secret, valueOf } from '../model/secret.ts';
 
 type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
-/** Lets through what has the token, and everything where none is set. */
-export function bearer(token: string | null): Guard {
-  const wanted = token === null ? null : digest(`Bearer ${token}`);
+/** Lets through what has the token that holds now, and everything where none is set. */
+export function bearer(token: Secret | null): Guard {
   return async (request, reply) => {
-    if (wanted === null || timingSafeEqual(wanted, digest(request.headers.authorization ?? ''))) return;
+    if (token === null) return;
+    if (timingSafeEqual(digest(`Bearer ${valueOf(token)}`), digest(request.headers.authorization ?? ''))) return;
     await reply.code(401).header('www-authenticate', 'Bearer').send({ error: 'a token is needed' });
   };
 }
@@ -16,7 +17,7 @@ export function bearer(token: string | null): Guard {
  * Lets through what may change something. Who acts must hold the token, which no browser sends by itself: a page of
  * somebody else can neither read an answer nor act. Origin and content type are looked at all the same.
  */
-export function mayAct(token: string | null): Guard {
+export function mayAct(token: Secret | null): Guard {
   const hasToken = bearer(token);
   return async (request, reply) => {
     if (token === null) {

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Log } from '../model/log.ts';
+import type { Secret } from '../model/secret.ts';
 import { mayAct } from './access.ts';
 import { type Desk, Refusal } from './desk.ts';
 
@@ -16,7 +17,7 @@ const nothing = z.strictObject({});
 const job = z.string().regex(/^\d{1,19}$/);
 
 /** What changes something. Each is logged, with who asked; the acts on rows are in `cdc_relay_actions` too. */
-export function addActions(app: FastifyInstance, token: string | null, desk: Desk, log: Log): void {
+export function addActions(app: FastifyInstance, token: Secret | null, desk: Desk, log: Log): void {
   const options = { onRequest: mayAct(token), bodyLimit: BODY_BYTES };
   const told = (request: FastifyRequest, action: string, fields: object = {}): string => {
     const who = `http ${request.ip}`;

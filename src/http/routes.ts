@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
+import type { Secret } from '../model/secret.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import { STEP_MS } from '../observability/history.ts';
 import { bearer } from './access.ts';
@@ -17,7 +18,7 @@ export interface RouteOptions extends StatusSources {
 }
 
 /** What is only looked at. Health and the empty page are for everybody, all else for those who have the token. */
-export function addRoutes(app: FastifyInstance, token: string | null, options: RouteOptions): void {
+export function addRoutes(app: FastifyInstance, token: Secret | null, options: RouteOptions): void {
   const { observer, history, metrics, desk } = options;
   const page = new PageFile();
   const onRequest = bearer(token);

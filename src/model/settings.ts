@@ -16,7 +16,8 @@ export interface TlsSettings {
 export interface MysqlSettings {
   readonly host: string;
   readonly port: number;
-  readonly user: string;
+  /** No secret: where it stands in the file of a URL it changes together with the password. */
+  readonly user: Secret;
   readonly password: Secret;
   readonly tls: TlsSettings | null;
   /** The replica id of the dump connection; must be its own on the server. */
@@ -163,7 +164,7 @@ export interface HttpSettings {
   /** 0: it does not listen. */
   readonly port: number;
   /** What status and metrics are only given for; null: for nothing. */
-  readonly token: string | null;
+  readonly token: Secret | null;
   /** With a greater lag the relay is not ready. */
   readonly readyLagMs: number;
 }

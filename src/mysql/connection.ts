@@ -17,7 +17,7 @@ export function connectionOptions(settings: MysqlSettings): ConnectionOptions {
   return {
     host: settings.host,
     port: settings.port,
-    user: settings.user,
+    user: valueOf(settings.user),
     password: valueOf(settings.password),
     connectTimeout: settings.connectTimeoutMs,
     enableKeepAlive: true,

@@ -30,6 +30,6 @@ function isOfLogin(thrown: unknown): boolean {
   return REFUSED.has(errno) || typeof sqlState !== 'string';
 }
 
-function filesOf({ password, tls }: MysqlSettings): SecretFile[] {
-  return [password, tls?.ca, tls?.cert, tls?.key].filter((secret) => typeof secret === 'object');
+function filesOf({ user, password, tls }: MysqlSettings): SecretFile[] {
+  return [user, password, tls?.ca, tls?.cert, tls?.key].filter((secret) => typeof secret === 'object');
 }

@@ -287,9 +287,13 @@ export const EVENTS = {
     'secret-read-anew': event(
       'info',
       ['key'],
-      'The file of a secret holds another value, which the next connection uses.',
+      'The file of a secret holds another value, which the next connection or request uses.',
     ),
-    'secret-unreadable': event('warn', ['key', 'problem', 'effect'], 'It cannot be read; once until it can.'),
+    'secret-unreadable': event(
+      'warn',
+      ['key', 'problem', 'effect'],
+      'It cannot be read, or not be used; once until it can.',
+    ),
   },
   http: {
     'http-listening': event('info', ['host', 'port', 'access'], 'Status and metrics can be asked for.'),

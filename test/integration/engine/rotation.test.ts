@@ -2,6 +2,8 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { insertRows } from '../../stack/outbox-rows.ts';
+import { ask } from '../http/http-client.ts';
+import { freePort } from '../../stack/ports.ts';
 import { RelayBed } from '../../stack/relay-bed.ts';
 import type { CliProcess } from '../../stack/relay-process.ts';
 import { createRelayUser, type RelayUser } from '../../stack/relay-user.ts';
@@ -27,13 +29,13 @@ afterAll(async () => {
 });
 
 /** As secrets are mounted: under another name first. */
-function write(password: string): void {
-  writeFileSync(join(directory, 'new'), `${password}\n`);
-  renameSync(join(directory, 'new'), join(directory, 'password'));
+function write(value: string, file = 'password'): void {
+  writeFileSync(join(directory, 'new'), `${value}\n`);
+  renameSync(join(directory, 'new'), join(directory, file));
 }
 
-async function killAll(): Promise<void> {
-  const connections = await bed.sql('SELECT id FROM information_schema.processlist WHERE user = ?', [user.user]);
+async function killAll(name = user.user): Promise<void> {
+  const connections = await bed.sql('SELECT id FROM information_schema.processlist WHERE user = ?', [name]);
   for (const { id } of connections) await bed.sql(`KILL ${String(id)}`).catch(() => undefined);
 }
 
@@ -76,4 +78,34 @@ test('none was lost, none is told in the log, and it was one process all the tim
   expect(await bed.expectDelivered({ faultInjected: true })).toMatchObject({ committed: 80, lost: 0, reordered: 0 });
   expect((await relay.kill('SIGTERM')).code).toBe(0);
   expect(relay.stderr()).not.toMatch(/(first|second|third)(%20| )password/);
+});
+
+test('a URL with another user in it, and another token for HTTP, take effect without a restart', async () => {
+  const { host, port: mysqlPort } = bed.servers.mysql;
+  const url = ({ user: name, password }: RelayUser) =>
+    `mysql://${name}:${encodeURIComponent(password)}@${host}:${mysqlPort}/${bed.servers.database}`;
+  write(url({ user: user.user, password: 'the third password' }), 'url');
+  write('the first of the tokens', 'token');
+  const port = await freePort();
+  const http = { port, tokenFile: join(directory, 'token') };
+  const second = await bed.launch({ http }, { env: { CDC_RELAY_MYSQL_URL_FILE: join(directory, 'url') } });
+  await second.waitFor('binlog-streaming');
+  const asked = async (token: string) =>
+    (await ask(port, '/status', { headers: { authorization: `Bearer ${token}` } })).code;
+  expect(await asked('the first of the tokens')).toBe(200);
+
+  const other = await createRelayUser((text) => bed.sql(text), bed.servers.database, 'the fourth password');
+  try {
+    write(url(other), 'url');
+    await bed.sql(`ALTER USER ${user.user} ACCOUNT LOCK`);
+    await killAll();
+    await insert(20);
+    await bed.retired();
+    write('the second of the tokens', 'token');
+    expect([await asked('the first of the tokens'), await asked('the second of the tokens')]).toEqual([401, 200]);
+    expect((await second.kill('SIGTERM')).code).toBe(0);
+    expect(second.stderr()).not.toMatch(/(third|fourth)(%20| )password|of the tokens/);
+  } finally {
+    await bed.sql(`DROP USER ${other.user}`);
+  }
 });

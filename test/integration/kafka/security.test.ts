@@ -70,6 +70,12 @@ async function refusal(
   }
 }
 
+/** A secret that stands in a file, as the configuration makes them. */
+function fileOf(value: string) {
+  const file = { value, read: () => file.value, accepted: () => undefined, refused: () => false };
+  return file;
+}
+
 describe('TLS', () => {
   const trusting = (over: Partial<TlsSettings> = {}): Partial<KafkaSettings> => ({
     tls: { ca: certificate.ca, verify: true, ...over },
@@ -279,15 +285,26 @@ describe('SASL OAUTHBEARER', () => {
     respond = rightly;
     expect(told(await publisher.send(batch))).toBe('acked');
   });
+
+  // The endpoint is made here: what is looked at is what it is asked with.
+  test('a client secret that stands in a file is read for each token; half a rotation halts nothing', async () => {
+    let wanted = 'the first';
+    respond = ({ headers }) =>
+      headers.authorization === `Basic ${Buffer.from(`relay+id:${wanted.replace(' ', '+')}`).toString('base64')}`
+        ? { status: 200, body: { access_token: token(300) } }
+        : { status: 401, body: { error: 'invalid_client' } };
+    const clientSecret = fileOf('the first');
+    await using publisher = await connected(cluster.listener('oauth'), oauth({ clientSecret }));
+    const producer = await newProducer(publisher);
+    const batch = await makeBatch({ topic: TOPIC, producer, values: ['x'] });
+    wanted = 'the second';
+    expect(told(await publisher.send(batch))).toBe('refused KAFKA_AUTHENTICATION retry');
+    clientSecret.value = 'the second';
+    expect(told(await publisher.send(batch))).toBe('acked');
+  });
 });
 
 describe('secrets that stand in files', () => {
-  /** As the configuration makes them. */
-  const fileOf = (value: string) => {
-    const file = { value, read: () => file.value, accepted: () => undefined, refused: () => false };
-    return file;
-  };
-
   test('a password is read for each connection; one that is wrong meanwhile halts nothing', async () => {
     const password = fileOf(KAFKA_USER.password);
     const sasl: SaslSettings = { mechanism: 'plain', username: KAFKA_USER.username, password };

@@ -90,7 +90,8 @@ test('a secret from a file: by key relative to the configuration, by variable, a
   expect(password(dir.load(byKey, {}, [`mysql.passwordFile=${other}`]))).toBe('from the other file');
   const url = dir.write('url', 'mysql://root@db9/app\n');
   const byUrl = dir.load(byKey, { CDC_RELAY_MYSQL_URL_FILE: url });
-  expect(settings(byUrl).mysql).toMatchObject({ host: 'db9', user: 'root' });
+  expect(settings(byUrl).mysql.host).toBe('db9');
+  expect(valueOf(settings(byUrl).mysql.user)).toBe('root');
   expect(password(byUrl)).toBe('from the file');
   expect(faultLines(dir.load(VALID, { CDC_RELAY_MYSQL_PASSWORD: 'a', CDC_RELAY_MYSQL_PASSWORD_FILE: 'b' }))).toEqual([
     '  mysql.passwordFile  given beside password; expected one of them (CDC_RELAY_MYSQL_PASSWORD_FILE)',
