@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { useMedia, useWidth } from './use-view.ts';
-import { utcText } from './words.ts';
+import { nowAndMost, utcText } from './words.ts';
 
 export interface ChartPoint {
   readonly atMs: number;
@@ -12,6 +12,7 @@ export interface ChartPoint {
 
 interface Props {
   readonly title: string;
+  /** Behind each value in words; with a space before it. */
   readonly unit: string;
   readonly color: string;
   readonly points: readonly ChartPoint[];
@@ -25,6 +26,9 @@ interface Props {
 }
 
 const HEIGHT_PX = 168;
+/** Half a time of the day: what is centred on the last one is not to be cut. */
+const HALF_CLOCK_PX = 26;
+const VALUES_PX = 62;
 const SPAN_MS = 15 * 60_000;
 /** Of a relay that has just begun there is little to show. */
 const LEAST_SPAN_MS = 60_000;
@@ -47,7 +51,7 @@ export function Chart({ title, unit, color, points, stepMs, text, atLeast, steps
     const axis = { stroke: of('--quiet'), font, ticks: { show: false } };
     const made = new uPlot(
       {
-        ...{ width, height: HEIGHT_PX, legend: { show: false }, padding: [8, 8, 0, 0] },
+        ...{ width, height: HEIGHT_PX, legend: { show: false }, padding: [8, HALF_CLOCK_PX, 0, 0] },
         tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC'),
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
         scales: {
@@ -58,7 +62,7 @@ export function Chart({ title, unit, color, points, stepMs, text, atLeast, steps
           { ...axis, space: 60, size: 26, grid: { show: false }, values: clockTexts },
           {
             ...axis,
-            size: 62,
+            size: VALUES_PX,
             space: 34,
             incrs: steps,
             grid: { stroke: of('--line'), width: 1 },
@@ -99,20 +103,18 @@ export function Chart({ title, unit, color, points, stepMs, text, atLeast, steps
     plot.current?.setScale('x', { min: (now - spanMs) / 1_000, max: now / 1_000 });
   }, [points, width, isDark]);
 
-  const values = points.map(({ value }) => value).filter((value) => value !== null);
-  const last = points.at(-1)?.value ?? null;
-  const most = values.length === 0 ? null : Math.max(...values);
   const hovered = at === null ? null : ((data[1][at] as number | null | undefined) ?? null);
-  const said =
-    last === null || most === null
-      ? 'Nothing is known yet.'
-      : `${text(last)} ${unit} now, ${text(most)} ${unit} at most`;
+  const inWords = (value: number): string => `${text(value)}${unit}`;
+  const said = nowAndMost(
+    points.map(({ value }) => value),
+    inWords,
+  );
   return (
     <figure class="chart">
       <figcaption>
         <h3>{title}</h3>
         <p aria-hidden={at !== null}>
-          {at !== null && hovered !== null ? `${text(hovered)} ${unit} at ${utcText(data[0][at] * 1_000)}` : said}
+          {at !== null && hovered !== null ? `${inWords(hovered)} at ${utcText(data[0][at] * 1_000)}` : said}
         </p>
       </figcaption>
       <div ref={measured}>
@@ -122,9 +124,16 @@ export function Chart({ title, unit, color, points, stepMs, text, atLeast, steps
   );
 }
 
-/** Times of the day in UTC, with seconds where the grid is finer than a minute. */
-function clockTexts(_: uPlot, splits: number[], __: number, ___: number, incrSeconds: number): string[] {
-  return splits.map((seconds) => new Date(seconds * 1_000).toISOString().slice(11, incrSeconds < 60 ? 19 : 16));
+/**
+ * Times of the day in UTC, with seconds where the grid is finer than a minute. The first one is left out where it would
+ * touch the values beside it.
+ */
+function clockTexts({ scales, width }: uPlot, splits: number[], _: number, __: number, incrSeconds: number): string[] {
+  const { min = 0, max = 1 } = scales['x'];
+  const first = min + ((max - min) * HALF_CLOCK_PX) / (width - VALUES_PX - HALF_CLOCK_PX);
+  return splits.map((seconds) =>
+    seconds < first ? '' : new Date(seconds * 1_000).toISOString().slice(11, incrSeconds < 60 ? 19 : 16),
+  );
 }
 
 function dataOf(points: readonly ChartPoint[], stepMs: number): [number[], (number | null)[]] {

@@ -18,7 +18,7 @@ export function Charts({ history }: { readonly history: HistoryView | null }) {
       <div class="charts">
         <Chart
           title="Rate"
-          unit="rows/s"
+          unit=" rows/s"
           color="--rate"
           stepMs={stepMs}
           atLeast={10}

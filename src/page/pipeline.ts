@@ -32,7 +32,8 @@ export function partsOf(status: RelayStatus): readonly Part[] {
   const stuck = new Map(status.stuck.map((each) => [placeOf(each, status), stuckOf(each, status)]));
   if (state === 'UNKNOWN') stuck.set('mysql', silent(status));
   const pending = outboxes?.reduce((sum, { waiting }) => sum + (waiting?.pendingRows ?? 0), 0) ?? null;
-  const isMoving = rate.nowRowsPerSecond > 0;
+  // A rate is of the last seconds: whose term has just ended moves nothing any more.
+  const isMoving = term !== null && rate.nowRowsPerSecond > 0;
   const part = (id: PartId, title: string, number: string, unit: string, isOff: boolean): Part => {
     const cause = stuck.get(id) ?? null;
     const tone = cause !== null ? 'stuck' : isOff || state === 'STOPPED' ? 'off' : isMoving ? 'flows' : 'idle';

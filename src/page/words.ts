@@ -14,6 +14,14 @@ export function utcText(ms: number, nowMs = Date.now()): string {
   return `${isToday ? '' : `${date} `}${time.slice(0, 8)} UTC`;
 }
 
+/** What a chart says in words: its last value, and its greatest. Null: not known, or not this relay's. */
+export function nowAndMost(values: readonly (number | null)[], text: (value: number) => string): string {
+  const known = values.filter((value) => value !== null);
+  if (known.length === 0) return values.length === 0 ? 'Nothing is known yet.' : 'Nothing is known.';
+  const last = values.at(-1) ?? null;
+  return `${last === null ? 'not known' : text(last)} now, ${text(Math.max(...known))} at most`;
+}
+
 /** One word of a shell, whatever is in it. */
 export function shellWord(text: string): string {
   return /^[\w.,:@%+/][\w.,:@%+/-]*$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

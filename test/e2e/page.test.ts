@@ -46,7 +46,34 @@ test.concurrent(
     await until(async () => (await sent.textContent()) !== before, { withinMs: 10_000, what: 'numbers that move' });
     await page.locator('.chart', { hasText: 'rows/s at most' }).waitFor();
     const tooWide = await visit.shots('flowing');
+
+    // A pause and its end by the keyboard, while rows come: letting it run is what is nearer.
+    const asking = page.getByRole('dialog', { name: 'Pause the relay?' });
+    await visit.tabTo('Pause …');
+    await page.keyboard.press('Enter');
+    await asking.waitFor();
+    await page.keyboard.press('Enter');
+    await asking.waitFor({ state: 'detached' });
+    expect(await state.textContent()).toBe('FLOWING');
+    await page.keyboard.press('Enter');
+    await visit.tabTo('Pause it');
+    await page.keyboard.press('Enter');
+    await page.getByText('The relay pauses.').waitFor();
+    await until(async () => (await state.textContent()) === 'PAUSED', { withinMs: 15_000, what: 'PAUSED' });
+    await page.getByText(/^Asked for by http 127\.0\.0\.1, \d.* ago\./).waitFor();
+    await until(() => bed.count('outbox', "status = 'pending'").then((count) => count > 40), {
+      withinMs: 10_000,
+      what: 'rows that wait',
+    });
+    tooWide.push(...(await visit.shots('paused')));
+    expect(await visit.barriers()).toEqual([]);
+    await visit.tabTo('Resume');
+    await page.keyboard.press('Enter');
+    await page.getByText('The relay goes on.').waitFor();
+    await page.getByText('Nobody has asked for a pause.').waitFor();
     await load.stop();
+    await bed.retired();
+    await until(async () => (await state.textContent()) === 'FLOWING', { withinMs: 15_000, what: 'FLOWING again' });
 
     // A topic that is not there, and one that cannot be.
     const missing = bed.servers.topic('missing');

@@ -62,6 +62,7 @@ test('each part has one number; what this relay does not do has none', () => {
     ...['mysql ?', 'tail 7', 'sweep 2', 'lanes 1', 'kafka 10', 'marks 0'],
   ]);
   const standby = partsOf({ ...FLOWING, state: 'STANDBY', term: null, epoch: null });
+  expect(standby[0].tone).toBe('idle');
   expect(standby.slice(1).map(({ number, tone }) => `${number} ${tone}`)).toEqual(Array(5).fill('– off'));
   const swept = partsOf({ ...FLOWING, state: 'SWEEP ONLY', term: { ...FLOWING.term!, source: 'sweep' } });
   expect(swept.find(({ id }) => id === 'tail')).toMatchObject({ tone: 'off', unit: 'binlog not read' });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { failedCommand, shellWord, shown, utcText } from '../../../src/page/words.ts';
+import { failedCommand, nowAndMost, shellWord, shown, utcText } from '../../../src/page/words.ts';
 
 test.each([
   ['81', '81'],
@@ -21,6 +21,15 @@ test('times are UTC, with the date where it is another day', () => {
   const noon = Date.UTC(2026, 10, 30, 12, 0, 5);
   expect(utcText(noon, noon)).toBe('12:00:05 UTC');
   expect(utcText(noon, noon + 86_400_000)).toBe('2026-11-30 12:00:05 UTC');
+});
+
+test.each([
+  [[], 'Nothing is known yet.'],
+  [[null, null], 'Nothing is known.'],
+  [[1, 5, null], 'not known now, 5 s at most'],
+  [[1, 5, 2], '2 s now, 5 s at most'],
+])('a chart of %j says: %s', (values, words) => {
+  expect(nowAndMost(values, (value) => `${value} s`)).toBe(words);
 });
 
 test('what would turn around what follows is shown as an escape', () => {
