@@ -8,12 +8,25 @@ const BY_ERRNO: ReadonlyMap<number, readonly [FaultCode, Disposition]> = new Map
   [1040, ['MYSQL_UNREACHABLE', 'retry']], // too many connections
   [1044, ['MYSQL_ACCESS_DENIED', 'halt']], // database
   [1045, ['MYSQL_ACCESS_DENIED', 'halt']], // user or password
+  [1130, ['MYSQL_ACCESS_DENIED', 'halt']], // host not allowed
+  [1251, ['MYSQL_ACCESS_DENIED', 'halt']], // way of authentication not known to us
+  [1820, ['MYSQL_ACCESS_DENIED', 'halt']], // password expired, found out by a statement
+  [1862, ['MYSQL_ACCESS_DENIED', 'halt']], // password expired
+  [3118, ['MYSQL_ACCESS_DENIED', 'halt']], // account locked
+  [3955, ['MYSQL_ACCESS_DENIED', 'halt']], // locked after wrong passwords
+  [4150, ['MYSQL_ACCESS_DENIED', 'halt']], // locked after wrong passwords (MariaDB)
+  [4151, ['MYSQL_ACCESS_DENIED', 'halt']], // account locked (MariaDB)
+  [1042, ['MYSQL_UNREACHABLE', 'retry']], // our address has no name
+  [1047, ['MYSQL_UNREACHABLE', 'retry']], // node of a cluster that is not ready
   [1053, ['MYSQL_UNREACHABLE', 'retry']], // shutting down
   [1079, ['MYSQL_UNREACHABLE', 'retry']], // shutdown complete
   [1129, ['MYSQL_UNREACHABLE', 'retry']], // host blocked
+  [1135, ['MYSQL_UNREACHABLE', 'retry']], // no thread for the connection
   [1203, ['MYSQL_UNREACHABLE', 'retry']], // too many connections of this user
+  [1226, ['MYSQL_UNREACHABLE', 'retry']], // the same, by a limit of the account
   [1927, ['MYSQL_UNREACHABLE', 'retry']], // connection killed (MariaDB)
   [3032, ['MYSQL_UNREACHABLE', 'retry']], // offline mode
+  [3168, ['MYSQL_UNREACHABLE', 'retry']], // not serving yet
   [3169, ['MYSQL_UNREACHABLE', 'retry']], // session killed
   [4031, ['MYSQL_UNREACHABLE', 'retry']], // ended for its silence (wait_timeout)
   [1142, ['MYSQL_ACCESS_DENIED', 'halt']], // table

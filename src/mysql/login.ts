@@ -2,8 +2,8 @@ import { type Fault, RelayError } from '../model/fault.ts';
 import type { SecretFile } from '../model/secret.ts';
 import type { MysqlSettings } from '../model/settings.ts';
 
-/** Of the server: the user or the password is not known to it. */
-const REFUSED: ReadonlySet<unknown> = new Set([1045, 1698]);
+/** Of the server: it does not know the user or the password, or no longer takes them (locked, expired, another host). */
+const REFUSED: ReadonlySet<unknown> = new Set([1045, 1698, 1130, 1862, 3118, 3955, 4150, 4151]);
 
 /** The server has taken what was read. */
 export function loggedIn(settings: MysqlSettings): void {

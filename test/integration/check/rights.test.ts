@@ -113,6 +113,16 @@ test('I5 a login that is refused, connections that are open to all, a certificat
     /^error mysql-connection: MySQL cannot be used at .* \(MYSQL_ACCESS_DENIED\)$/,
   ) as string;
   expect(await said({ user: 'nobody', password: 'wrong' })).toEqual([refused]);
+  const login = await bed.user();
+  for (const state of ['ACCOUNT LOCK', 'ACCOUNT UNLOCK PASSWORD EXPIRE']) {
+    await bed.sql(`ALTER USER ${login.user} ${state}`);
+    expect(await said(login)).toEqual([refused]);
+  }
+  // It has connected once: that may pass.
+  const limited = await bed.user();
+  await bed.sql(`ALTER USER ${limited.user} WITH MAX_CONNECTIONS_PER_HOUR 1`);
+  (await bed.connect(limited)).destroy();
+  expect(await said(limited)).toEqual([expect.stringMatching(/ER_USER_LIMIT_REACHED \(MYSQL_UNREACHABLE\)$/)]);
   expect(await said({ tls: true })).toEqual([refused]);
   const unchecked = await bed.check({ mysql: { tls: { verify: false } } });
   expect(told(unchecked, ['mysql-connection'])).toEqual([

@@ -7,6 +7,10 @@ const error = (fields: object, message = 'near secret') => Object.assign(new Err
 describe('what mysql2 throws', () => {
   it.each([
     [{ errno: 1045, code: 'ER_ACCESS_DENIED_ERROR', sqlState: '28000' }, 'MYSQL_ACCESS_DENIED', 'halt'],
+    [{ errno: 3118, code: 'ER_ACCOUNT_HAS_BEEN_LOCKED', sqlState: 'HY000' }, 'MYSQL_ACCESS_DENIED', 'halt'],
+    [{ errno: 1862, code: 'ER_MUST_CHANGE_PASSWORD_LOGIN', sqlState: 'HY000' }, 'MYSQL_ACCESS_DENIED', 'halt'],
+    [{ errno: 1226, code: 'ER_USER_LIMIT_REACHED', sqlState: '42000' }, 'MYSQL_UNREACHABLE', 'retry'],
+    [{ errno: 1047, code: 'ER_UNKNOWN_COM_ERROR', sqlState: '08S01' }, 'MYSQL_UNREACHABLE', 'retry'],
     [{ errno: 1213, code: 'ER_LOCK_DEADLOCK', sqlState: '40001' }, 'MYSQL_DEADLOCK', 'retry'],
     [{ errno: 1205, code: 'ER_LOCK_WAIT_TIMEOUT', sqlState: 'HY000' }, 'MYSQL_LOCK_WAIT', 'retry'],
     [{ errno: 1064, code: 'ER_PARSE_ERROR', sqlState: '42000' }, 'MYSQL_QUERY_FAILED', 'halt'],

@@ -14,6 +14,7 @@ function settings(over: Partial<MysqlSettings>): MysqlSettings {
 }
 
 const PASSWORD = { errno: 1045, code: 'ER_ACCESS_DENIED_ERROR', sqlState: '28000' };
+const LOCKED = { errno: 3118, code: 'ER_ACCOUNT_HAS_BEEN_LOCKED', sqlState: 'HY000' };
 const CERTIFICATE = { code: 'DEPTH_ZERO_SELF_SIGNED_CERT', fatal: true };
 const TABLE = { errno: 1142, code: 'ER_TABLEACCESS_DENIED_ERROR', sqlState: '42000' };
 
@@ -27,6 +28,7 @@ test('a refusal may pass when its secret stands in a file and was taken before',
   expect(judged(mysql, PASSWORD)).toBe('halt');
   loggedIn(mysql);
   expect(judged(mysql, PASSWORD)).toBe('retry');
+  expect(judged(mysql, LOCKED)).toBe('retry');
   const byFile = settings({ tls: { verify: true, ca: fileOf('ca') } });
   loggedIn(byFile);
   expect(judged(byFile, CERTIFICATE)).toBe('retry');
