@@ -4,6 +4,7 @@ import { type DebeziumOffset, lastOfEach, OffsetProblem, pickOffset } from '../a
 import { type MapEntry, readJavaMap } from '../adopt/java-map.ts';
 import { parseTableName } from '../config/table-name.ts';
 import { readRecordSet } from '../encoding/record-set.ts';
+import { Isolation } from '../kafka/fetch-request.ts';
 import { TopicReader } from '../kafka/topic-reader.ts';
 import { RelayError } from '../model/fault.ts';
 import type { CommandBody, CommandContext } from './command.ts';
@@ -101,9 +102,9 @@ async function debeziumOffset(context: CommandContext): Promise<DebeziumOffset |
   }
 }
 
-/** The offsets topic of Kafka Connect. */
+/** The offsets topic of Kafka Connect. With exactly-once sources offsets are written in transactions, of which some end in vain. */
 async function topicOf({ settings, log }: CommandContext, topic: string): Promise<MapEntry[]> {
-  const reader = new TopicReader(settings.kafka, log);
+  const reader = new TopicReader(settings.kafka, log, Isolation.Committed);
   const records: MapEntry[] = [];
   try {
     const shape = await reader.shape(topic);
@@ -112,7 +113,8 @@ async function topicOf({ settings, log }: CommandContext, topic: string): Promis
       const end = await reader.endOffset(topic, partition);
       for (let at = await reader.firstOffset(topic, partition); at < end;) {
         const set = await reader.fetch(topic, partition, at);
-        const next = set === null ? end : readRecordSet(set, at, ({ key, value }) => records.push({ key, value }));
+        const add = ({ key, value }: MapEntry): unknown => records.push({ key, value });
+        const next = set === null ? end : readRecordSet(set.records, at, add, set.aborted);
         at = next === at ? end : next;
       }
     }

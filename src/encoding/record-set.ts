@@ -13,8 +13,15 @@ export interface ReadRecord {
   headerBytes: Buffer;
 }
 
+/** Records of this producer, from there to the end of its transaction, were taken back. */
+export interface AbortedTransaction {
+  readonly producerId: bigint;
+  readonly firstOffset: number;
+}
+
 const CODEC_BITS = 7;
 const LOG_APPEND_TIME = 8;
+const TRANSACTIONAL = 16;
 const CONTROL = 32;
 /** In front of a batch's own length. */
 const LENGTH_AT = 8;
@@ -25,11 +32,17 @@ const CODECS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'];
 /**
  * Shows each record of a record set as a broker hands it out: whole batches (magic 2), of which the last may be cut
  * short. Returns the offset behind the last whole batch, control batches counted; `from` when there is none. Records
- * before `from`, which are in the batch that holds it, are left out. Throws a `RelayError` for a batch that this reader
- * cannot read. https://kafka.apache.org/documentation/#recordbatch
+ * before `from`, which are in the batch that holds it, are left out, and those of the transactions `aborted`. Throws a
+ * `RelayError` for a batch that this reader cannot read. https://kafka.apache.org/documentation/#recordbatch
  */
-export function readRecordSet(set: Buffer, from: number, show: (record: ReadRecord) => void): number {
+export function readRecordSet(
+  set: Buffer,
+  from: number,
+  show: (record: ReadRecord) => void,
+  aborted: readonly AbortedTransaction[] = [],
+): number {
   let next = from;
+  const left = new LeftOut(aborted);
   for (let at = 0; at + BATCH_HEADER_BYTES <= set.length;) {
     const end = at + BYTES_BEFORE_LENGTH_COUNTS + set.readInt32BE(at + LENGTH_AT);
     if (end > set.length) break;
@@ -37,10 +50,33 @@ export function readRecordSet(set: Buffer, from: number, show: (record: ReadReco
     if (batch[MAGIC_AT] !== 2) throw unreadable(`a batch of format ${batch[MAGIC_AT]}`);
     const baseOffset = Number(batch.readBigInt64BE(0));
     next = baseOffset + batch.readInt32BE(23) + 1;
-    readBatch(batch, baseOffset, from, show);
+    if (!left.has(batch, next)) readBatch(batch, baseOffset, from, show);
     at = end;
   }
   return next;
+}
+
+/** Which batches of a set belong to transactions that were aborted; asked in the order of the set. */
+class LeftOut {
+  readonly #coming: AbortedTransaction[];
+  readonly #producers = new Set<bigint>();
+
+  constructor(aborted: readonly AbortedTransaction[]) {
+    this.#coming = aborted.toSorted((a, b) => a.firstOffset - b.firstOffset);
+  }
+
+  has(batch: Buffer, end: number): boolean {
+    while (this.#coming.length > 0 && this.#coming[0].firstOffset < end) {
+      this.#producers.add(this.#coming.shift()!.producerId);
+    }
+    if (this.#producers.size === 0) return false;
+    const attributes = batch.readInt16BE(21);
+    const producerId = batch.readBigInt64BE(43);
+    const isOut = (attributes & TRANSACTIONAL) !== 0 && this.#producers.has(producerId);
+    // The mark at the end of its transaction: what follows of this producer is another one.
+    if ((attributes & CONTROL) !== 0) this.#producers.delete(producerId);
+    return isOut;
+  }
 }
 
 function readBatch(batch: Buffer, baseOffset: number, from: number, show: (record: ReadRecord) => void): void {

@@ -1,3 +1,4 @@
+import type { AbortedTransaction } from '../encoding/record-set.ts';
 import { apiKeys, createEncoder, type Exchange } from './kafkajs-internals.ts';
 
 /**
@@ -7,7 +8,6 @@ import { apiKeys, createEncoder, type Exchange } from './kafkajs-internals.ts';
  */
 const VERSION = 4;
 const ANY_REPLICA = -1;
-const READ_UNCOMMITTED = 0;
 const MIN_BYTES = 1;
 
 export interface FetchArguments {
@@ -17,12 +17,19 @@ export interface FetchArguments {
   /** A batch that is larger comes all the same, whole. */
   readonly maxBytes: number;
   readonly maxWaitMs: number;
+  readonly isolation: Isolation;
 }
+
+/** Whether records of transactions that are open, or were aborted, are among those that are read. */
+export const Isolation = { Uncommitted: 0, Committed: 1 } as const;
+export type Isolation = (typeof Isolation)[keyof typeof Isolation];
 
 export interface FetchAnswer {
   readonly errorCode: number;
   /** Points into the answer. */
   readonly records: Buffer;
+  /** Transactions that are no good, of which records may be in the answer; none where all records are asked for. */
+  readonly aborted: readonly AbortedTransaction[];
 }
 
 export function fetchExchange(args: FetchArguments): Exchange {
@@ -40,14 +47,14 @@ export function fetchExchange(args: FetchArguments): Exchange {
   };
 }
 
-function requestOf({ topic, partition, offset, maxBytes, maxWaitMs }: FetchArguments): Buffer {
+function requestOf({ topic, partition, offset, maxBytes, maxWaitMs, isolation }: FetchArguments): Buffer {
   const name = Buffer.from(topic);
   const out = Buffer.alloc(17 + 4 + 2 + name.length + 4 + 16);
   out.writeInt32BE(ANY_REPLICA, 0);
   out.writeInt32BE(maxWaitMs, 4);
   out.writeInt32BE(MIN_BYTES, 8);
   out.writeInt32BE(maxBytes, 12);
-  out.writeInt8(READ_UNCOMMITTED, 16);
+  out.writeInt8(isolation, 16);
   out.writeInt32BE(1, 17); // topics
   out.writeInt16BE(name.length, 21);
   name.copy(out, 23);
@@ -66,9 +73,14 @@ export function answerOf(payload: Buffer): FetchAnswer & { readonly clientSideTh
   at += 4 + 4; // the number of partitions, the partition
   const errorCode = payload.readInt16BE(at);
   at += 2 + 8 + 8; // and two offsets
-  const aborted = payload.readInt32BE(at);
-  at += 4 + Math.max(0, aborted) * 16;
+  const transactions = Math.max(0, payload.readInt32BE(at));
+  at += 4;
+  const aborted = Array.from({ length: transactions }, (_, n) => ({
+    producerId: payload.readBigInt64BE(at + n * 16),
+    firstOffset: Number(payload.readBigInt64BE(at + n * 16 + 8)),
+  }));
+  at += transactions * 16;
   const length = payload.readInt32BE(at);
   const records = payload.subarray(at + 4, at + 4 + Math.max(0, length));
-  return { clientSideThrottleTime, errorCode, records };
+  return { clientSideThrottleTime, errorCode, records, aborted };
 }

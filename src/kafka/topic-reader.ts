@@ -7,7 +7,7 @@ import { Brokers } from './brokers.ts';
 import { clientFault } from './client-faults.ts';
 import { createDial } from './dial.ts';
 import { LEADER_NOT_AVAILABLE, requestFault, UNKNOWN_TOPIC_OR_PARTITION } from './fault-table.ts';
-import { fetchExchange, type FetchAnswer } from './fetch-request.ts';
+import { fetchExchange, type FetchAnswer, Isolation } from './fetch-request.ts';
 import { createKafkaJsLogger } from './kafkajs-internals.ts';
 import type { Link } from './link.ts';
 import { askMetadata } from './metadata.ts';
@@ -37,6 +37,9 @@ interface DescribeConfigsAnswer {
   }[];
 }
 
+/** A record set, as `readRecordSet` takes it. */
+export type Fetched = Pick<FetchAnswer, 'records' | 'aborted'>;
+
 export interface TopicShape {
   readonly partitions: number;
   /** Null: the user may not ask (DescribeConfigs). */
@@ -52,9 +55,11 @@ export class TopicReader {
   readonly #brokers: Brokers;
   readonly #settings: KafkaSettings;
   readonly #leaders = new Map<string, readonly number[]>();
+  readonly #isolation: Isolation;
 
-  constructor(settings: KafkaSettings, log: Log) {
+  constructor(settings: KafkaSettings, log: Log, isolation: Isolation = Isolation.Uncommitted) {
     this.#settings = settings;
+    this.#isolation = isolation;
     const { clientId, connectTimeoutMs } = settings;
     const logger = createKafkaJsLogger(({ namespace, log: { message, broker } }) =>
       log.debug('kafka-client', { namespace, message, broker }),
@@ -82,7 +87,7 @@ export class TopicReader {
     return this.#offset(topic, partition, EARLIEST);
   }
 
-  /** Behind the last record that every replica has. */
+  /** Behind the last record that every replica has; of committed ones, before the first transaction that is open. */
   endOffset(topic: string, partition: number): Promise<number> {
     return this.#offset(topic, partition, LATEST);
   }
@@ -94,14 +99,15 @@ export class TopicReader {
   }
 
   /** A record set from the batch on that holds `offset`; null: the topic's retention has removed it. */
-  async fetch(topic: string, partition: number, offset: number): Promise<Buffer | null> {
+  async fetch(topic: string, partition: number, offset: number): Promise<Fetched | null> {
     return this.#atLeader(topic, partition, async (link) => {
-      const args = { topic, partition, offset, maxBytes: FETCH_BYTES, maxWaitMs: FETCH_WAIT_MS };
+      const limits = { maxBytes: FETCH_BYTES, maxWaitMs: FETCH_WAIT_MS };
+      const args = { topic, partition, offset, ...limits, isolation: this.#isolation };
       const answer = await link.exchange(() => fetchExchange(args), this.#settings.requestTimeoutMs);
-      const { errorCode, records } = answer as FetchAnswer;
+      const { errorCode, records, aborted } = answer as FetchAnswer;
       if (errorCode === OFFSET_OUT_OF_RANGE) return null;
       if (errorCode !== 0) throw new RelayError(requestFault(errorCode, `${topic}-${partition}`));
-      return records;
+      return { records, aborted };
     });
   }
 
@@ -112,7 +118,7 @@ export class TopicReader {
   #offset(topic: string, partition: number, timestamp: number): Promise<number> {
     return this.#atLeader(topic, partition, async (link) => {
       const topics = [{ topic, partitions: [{ partition, timestamp }] }];
-      const args = { replicaId: -1, isolationLevel: 0, topics };
+      const args = { replicaId: -1, isolationLevel: this.#isolation, topics };
       const answer = (await link.call('ListOffsets', args, this.#settings.requestTimeoutMs)) as ListOffsetsAnswer;
       const { errorCode, offset } = answer.responses[0].partitions[0];
       if (errorCode !== 0) throw new RelayError(requestFault(errorCode, `${topic}-${partition}`));

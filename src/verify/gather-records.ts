@@ -62,7 +62,7 @@ export async function gatherRecords(options: GatherRecordsOptions): Promise<Gath
         firstMs = Infinity;
         continue;
       }
-      const next = readRecordSet(set, offset, (record) => {
+      const next = readRecordSet(set.records, offset, (record) => {
         if (record.offset >= to) return;
         if (firstMs === Infinity) firstMs = record.timestampMs;
         const relayed = contentOf(record, topic.index);

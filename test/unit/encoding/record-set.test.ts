@@ -6,6 +6,8 @@ import { RelayError } from '../../../src/model/fault.ts';
 import { emptyRow, type Field, Form } from '../../../src/model/row.ts';
 import type { Compression } from '../../../src/model/settings.ts';
 
+const TRANSACTIONAL = 16;
+const CONTROL = 32;
 const NOBODY = { id: -1n, epoch: -1 };
 
 function put(field: Field, text: string | null): void {
@@ -91,4 +93,34 @@ test('what cannot be read is said, not guessed', async () => {
   const old = await batch(5, ['a'], 'none');
   old[16] = 1;
   expect(() => read(old, 5)).toThrow('a batch of format 1');
+});
+
+async function ofProducer(producer: bigint, offset: number, value: string, isMark = false): Promise<Buffer> {
+  const one = await batch(offset, [value], 'none');
+  one.writeInt16BE(isMark ? TRANSACTIONAL | CONTROL : TRANSACTIONAL, 21);
+  one.writeBigInt64BE(producer, 43);
+  return one;
+}
+test('records of aborted transactions are left out, up to the mark of each, and no others', async () => {
+  const set = Buffer.concat([
+    await batch(0, ['plain'], 'none'),
+    await ofProducer(1n, 1, 'good'),
+    await ofProducer(1n, 2, 'mark', true),
+    await ofProducer(1n, 3, 'bad'),
+    await ofProducer(2n, 4, 'good beside it'),
+    await ofProducer(1n, 5, 'bad too'),
+    await ofProducer(1n, 6, 'mark', true),
+    await ofProducer(2n, 7, 'mark', true),
+    await ofProducer(1n, 8, 'good again'),
+    await ofProducer(2n, 9, 'bad'),
+    await batch(10, ['plain again'], 'none'),
+  ]);
+  const aborted = [
+    { producerId: 2n, firstOffset: 9 },
+    { producerId: 1n, firstOffset: 3 },
+  ];
+  const seen: string[] = [];
+  const next = readRecordSet(set, 0, ({ value }) => seen.push(String(value)), aborted);
+  expect(next).toBe(11);
+  expect(seen).toEqual(['plain', 'good', 'good beside it', 'good again', 'plain again']);
 });
