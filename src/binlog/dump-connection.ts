@@ -6,8 +6,10 @@ import type { MysqlSettings, OutboxSettings } from '../model/settings.ts';
 import { connectionOptions } from '../mysql/connection.ts';
 import { loggedIn, loginFault } from '../mysql/login.ts';
 import { SERVER_UUID, serverUuidIn } from '../mysql/server-uuid.ts';
+import { ask } from './ask.ts';
 import { checkColumns } from './column-check.ts';
 import { binlogDisabled, dumpFault } from './dump-faults.ts';
+import { CLOSES_WITHIN_MS, type EarlierDump, endHangingDumps, takeDumpLock } from './earlier-dumps.ts';
 import { askFacts, type LogQuestion, type ServerFacts } from './server-facts.ts';
 
 /** While the socket is paused the server waits with a full buffer; it must not take that for a dead client. */
@@ -70,6 +72,7 @@ export class DumpConnection {
   readonly #zongji: ZongJi;
   readonly #from: Position;
   #sink: DumpSink | null = null;
+  #clearing: NodeJS.Timeout | null = null;
 
   private constructor(zongji: ZongJi, from: Position) {
     this.#zongji = zongji;
@@ -97,11 +100,12 @@ export class DumpConnection {
     try {
       giveUp.throwIfAborted();
       zongji.start({ serverId: mysql.serverId, filename: from.file, position: from.offset });
-      const [facts] = await Promise.all([
+      const [facts, earlier] = await Promise.all([
         dump.#ask(outboxes, question),
-        dump.#announce(mysql.heartbeatMs, serverUuid),
+        dump.#announce(mysql, serverUuid),
         ready,
       ]);
+      dump.#leaveControl(earlier);
       loggedIn(mysql);
       return { dump, facts };
     } catch (error) {
@@ -131,6 +135,7 @@ export class DumpConnection {
   close(): void {
     const zongji = this.#zongji;
     this.#sink = null;
+    if (this.#clearing !== null) clearTimeout(this.#clearing);
     zongji.stopped = true;
     zongji.removeAllListeners();
     zongji.on('error', () => undefined);
@@ -152,23 +157,21 @@ export class DumpConnection {
   }
 
   /** On the connection of the dump itself: behind one address there may be another server after each connect. */
-  async #announce(heartbeatMs: number, serverUuid: string | null): Promise<void> {
-    const ask = (sql: string): Promise<unknown> =>
-      new Promise((resolve, reject) => {
-        this.#wire.query(sql, (error, rows) => {
-          if (error === null) resolve(rows);
-          else reject(error);
-        });
-      });
-    const [, variables] = await Promise.all([ask(preamble(heartbeatMs)), ask(SERVER_UUID)]);
+  async #announce(
+    { heartbeatMs, serverId }: MysqlSettings,
+    serverUuid: string | null,
+  ): Promise<readonly EarlierDump[]> {
+    const [, variables, earlier] = await Promise.all([
+      ask(this.#wire, preamble(heartbeatMs)),
+      ask(this.#wire, SERVER_UUID),
+      takeDumpLock(this.#wire, serverId),
+    ]);
     const found = serverUuidIn(variables);
-    if (serverUuid === null || found === serverUuid) return;
+    if (serverUuid === null || found === serverUuid) return earlier;
     throw fault('MYSQL_FOREIGN_SERVER', 'renew', `the binlog is that of server ${found}, not of ${serverUuid}`);
   }
 
   #tap(): void {
-    // Table maps come with the stream; an idle second connection would only be one more to lose.
-    cut(this.#zongji.ctrlConnection);
     this.#zongji.on('error', (error) => this.#sink?.ended(dumpFault(error, this.#from)));
     const wire = this.#wire;
     const original = wire.handlePacket.bind(wire);
@@ -177,6 +180,19 @@ export class DumpConnection {
       if (packet === undefined) original();
       else this.#packet(packet);
     };
+  }
+
+  /** Table maps come with the stream; an idle second connection would only be one more to lose. */
+  #leaveControl(earlier: readonly EarlierDump[]): void {
+    const control = this.#zongji.ctrlConnection;
+    if (earlier.length === 0 || control === null) {
+      cut(control);
+      return;
+    }
+    mute(control);
+    this.#clearing = setTimeout(() => {
+      void endHangingDumps(control, earlier).finally(() => cut(control));
+    }, CLOSES_WITHIN_MS);
   }
 
   #packet(packet: Packet): void {
@@ -204,10 +220,14 @@ function preamble(heartbeatMs: number): string {
   );
 }
 
-function cut(connection: Connection | null): void {
-  if (connection === null) return;
+function mute(connection: Connection): void {
   connection.removeAllListeners('error');
   connection.on('error', () => undefined);
+}
+
+function cut(connection: Connection | null): void {
+  if (connection === null) return;
+  mute(connection);
   connection.destroy();
   (connection as Wire).stream.destroy();
 }

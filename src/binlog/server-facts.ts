@@ -2,6 +2,7 @@ import type { Connection } from 'mysql2';
 import { z } from 'zod';
 import type { Position } from '../model/position.ts';
 import type { OutboxSettings } from '../model/settings.ts';
+import { ask } from './ask.ts';
 import type { KnownOutbox } from './outbox-table.ts';
 import type { TableDefinition } from './table-definition.ts';
 
@@ -110,13 +111,4 @@ export async function askFacts(
 function headOf(logs: unknown): Position {
   const { Log_name: file, File_size: size, Encrypted: encrypted } = Logs.parse(logs).at(-1)!;
   return { file, offset: encrypted === 'Yes' ? size - ENCRYPTION_HEADER_BYTES : size };
-}
-
-function ask(connection: Connection, sql: string, values: readonly unknown[]): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    connection.query(sql, [...values], (error, rows) => {
-      if (error === null) resolve(rows);
-      else reject(error);
-    });
-  });
 }

@@ -29,6 +29,7 @@ export class Tail {
     this.#reader = reader;
     this.#watch = new SilenceWatch({
       periodMs: mysql.heartbeatMs,
+      beginsWithinMs: mysql.queryTimeoutMs,
       onSilence: (silentMs) => this.end(fault('BINLOG_SILENT', 'retry', `nothing from the server for ${silentMs} ms`)),
     });
     dump.start({

@@ -3,6 +3,7 @@ import type { BinlogSource } from '../../src/binlog/binlog-source.ts';
 import { RelayError, type FaultCode } from '../../src/model/fault.ts';
 import type { Position } from '../../src/model/position.ts';
 import { BinlogBed, checkpointAt, insertOf, plain } from '../integration/binlog/binlog-bed.ts';
+import { expectNextDumpBegins } from '../integration/binlog/hanging-dump.ts';
 import { Proxy } from '../stack/proxy.ts';
 import { startMysql } from '../stack/stack.ts';
 import { until } from '../stack/until.ts';
@@ -68,6 +69,8 @@ class Reading implements AsyncDisposable {
     }
   }
 }
+
+const COM_BINLOG_DUMP = 0x12;
 
 /** Connections of the source on the server. */
 async function dumps(): Promise<number[]> {
@@ -136,6 +139,32 @@ describe('a stream that falls silent', () => {
     expect(reading.fault).toBeNull();
   });
 
+  it('I1 waits for a dump to begin as long as for a statement, without heartbeats', async () => {
+    await using proxy = await Proxy.open(bed.bed.mysql);
+    const from = await bed.head();
+    await bed.sql(insertOf('waits'));
+    let asked = 0;
+    proxy.marks = (chunk) => {
+      const isDump = chunk.length > 4 && chunk[3] === 0 && chunk[4] === COM_BINLOG_DUMP;
+      if (isDump) asked++;
+      return isDump;
+    };
+    // As where the server has the list of its files locked: it takes the command, and does not answer yet.
+    proxy.freezeSome();
+    const mysql = { port: proxy.port, heartbeatMs: 100, queryTimeoutMs: 2_000 };
+    await using reading = new Reading(bed.source({ mysql }), from);
+    await until(() => asked === 1, { withinMs: 5_000, what: 'the command' });
+    const beganMs = performance.now();
+    await until(() => performance.now() - beganMs > 1_000, { withinMs: 5_000, what: 'ten heartbeats' });
+    proxy.thaw();
+    await reading.sees('waits');
+    expect(reading.fault).toBeNull();
+
+    proxy.freezeSome();
+    await using never = new Reading(bed.source({ mysql: { ...mysql, queryTimeoutMs: 500 } }), from);
+    expect(await never.ends(5_000)).toMatchObject({ code: 'BINLOG_SILENT', disposition: 'retry' });
+  });
+
   it('is not silent while nobody pulls', async () => {
     const source = bed.source({ mysql: { heartbeatMs: 100 } });
     await using reading = new Reading(source, await bed.head());
@@ -158,6 +187,10 @@ describe('a stream that falls silent', () => {
     await bed.sql(insertOf('after'));
     await reading.sees('after');
   });
+});
+
+it('S15 I3 a stream begins where the server hangs in a write to the one before, and ends that one', async () => {
+  await expectNextDumpBegins(bed);
 });
 
 describe('a stream that is ended', () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startDatabase } from '../../stack/flavour.ts';
 import { BinlogBed, insertOf, keysOf } from '../binlog/binlog-bed.ts';
+import { expectNextDumpBegins } from '../binlog/hanging-dump.ts';
 
 let bed: BinlogBed;
 beforeAll(async () => {
@@ -80,4 +81,8 @@ describe('transactions as a MariaDB writes them', () => {
     );
     expect(log.reached).toEqual(await bed.head());
   });
+});
+
+it('S15 I3 a stream begins where the server hangs in a write to the one before, and ends that one', async () => {
+  await expectNextDumpBegins(bed);
 });
