@@ -225,8 +225,16 @@ const COMMANDS: readonly RelayCommand[] = [
   },
 ];
 
-// A reader that has seen enough (`| head`) is no fault.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+/** A reader that has seen enough (`| head`) is no fault; a disk that is full is. */
+function endUnwritten({ code }: NodeJS.ErrnoException): never {
+  if (code === 'EPIPE') process.exit(0);
+  process.stderr.write(`error: the result cannot be written: ${code ?? 'no code'}\n`);
+  process.exit(1);
+}
+
+process.stdout.on('error', endUnwritten);
+// What cannot be told there has nowhere to be told; the exit code says it.
+process.stderr.on('error', () => undefined);
 const exitCode = await runCommandLine(version, COMMANDS, GROUPS, process.argv);
-// Where pipes are not synchronous, an exit at once would cut the result short.
-process.stdout.write('', () => process.exit(exitCode));
+// Where pipes are not synchronous, an exit at once would cut the result short. A fault comes here before it is an event.
+process.stdout.write('', (error) => (error ? endUnwritten(error) : process.exit(exitCode)));

@@ -18,10 +18,13 @@ export interface ProcessLog extends Log {
   toggleDebug(): void;
 }
 
+/** Of lines that wait for room. */
+const KEPT_BYTES = 1_048_576;
+
 /** One line per event: `{"level":"info","time":"2026-11-30T10:02:11.482Z",…fields,"event":"relay-started"}`. */
 export async function createLog(settings: LogSettings, output: LogOutput): Promise<ProcessLog> {
   const pretty = settings.format === 'pretty' || (settings.format === 'auto' && output.isTerminal);
-  const destination = output.destination ?? pino.destination({ fd: 2, sync: true });
+  const destination = output.destination ?? standardError();
   const logger = pino(
     {
       level: 'debug',
@@ -46,6 +49,14 @@ export async function createLog(settings: LogSettings, output: LogOutput): Promi
       threshold.level = to;
     },
   };
+}
+
+/**
+ * A log that cannot be written (its disk is full) ends nothing. The lines of that time are kept, as far as there is
+ * room, and written with the next one that can be.
+ */
+function standardError(): DestinationStream {
+  return pino.destination({ fd: 2, sync: true, maxLength: KEPT_BYTES }).on('error', () => undefined);
 }
 
 /** Loaded only where a person reads: it costs a service's start nothing. */

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -22,6 +22,8 @@ export interface RunOptions {
   readonly program?: string;
   /** Ends a run that does not end by itself; `signal` tells it. */
   readonly withinMs?: number;
+  /** What is written there finds the disk full. */
+  readonly full?: 'stdout' | 'stderr';
   /** Sends SIGINT when it resolves. */
   readonly interrupt?: Promise<unknown>;
 }
@@ -33,19 +35,22 @@ export async function runCli(args: readonly string[], options: RunOptions): Prom
 }
 
 export function runProgram(program: string, args: readonly string[], options: RunOptions): Promise<Finished> {
+  const full = openSync('/dev/full', 'w');
+  const to = (stream: RunOptions['full']) => (options.full === stream ? full : 'pipe');
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       cwd: options.cwd,
       env: { HOME: process.env['HOME'], ...options.environment, PATH },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', to('stdout'), to('stderr')],
       timeout: options.withinMs ?? 20_000,
       killSignal: 'SIGKILL',
     });
+    closeSync(full);
     void options.interrupt?.then(() => child.kill('SIGINT'));
     let stdout = '';
     let stderr = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text));
     child.on('error', reject);
     child.on('close', (code, signal) => {
       resolve({ code, signal, stdout, stderr });

@@ -3,6 +3,9 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Relayed } from '../integration/http/http-client.ts';
+import { freePort } from '../stack/ports.ts';
+import { until } from '../stack/until.ts';
 import { runCli } from './built-cli.ts';
 
 const SECRET = 'hunter2hunter2';
@@ -154,4 +157,21 @@ test('Ctrl-C ends with 130', async () => {
   const args = ['migrate', '-c', config('slow.yaml', mute.port), '--set', 'mysql.connectTimeoutMs=60000'];
   const outcome = await runCli(args, { cwd, interrupt: mute.reached });
   expect(outcome).toEqual({ code: 130, signal: null, stdout: '', stderr: '' });
+});
+
+test('a result that cannot be written ends with 1, whatever was found', async () => {
+  const { code, stderr } = await runCli(['migrate', '--print', '-c', config('full.yaml')], { cwd, full: 'stdout' });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: 'error: the result cannot be written: ENOSPC\n' });
+});
+
+test('a log that cannot be written ends nothing', async () => {
+  const port = await freePort();
+  const relay = new Relayed(port);
+  const args = ['run', '-c', config('logless.yaml'), '--set', `http.port=${port}`];
+  // It has told of its start, and waits for MySQL.
+  const interrupt = until(async () => (await relay.ready()) !== null, { withinMs: 10_000, what: 'an answer' });
+  const { code, signal } = await runCli(args, { cwd, full: 'stderr', interrupt });
+  expect({ code, signal }).toEqual({ code: 0, signal: null });
+  const refused = await runCli(['migrate', '-c', config('silent.yaml')], { cwd, full: 'stderr' });
+  expect(refused.code).toBe(3);
 });
