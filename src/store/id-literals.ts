@@ -8,10 +8,12 @@ const COLUMN = `SELECT CHARACTER_SET_NAME AS characterSet FROM information_schem
   WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND COLUMN_NAME = ?`;
 
 /**
- * Ids of one statement. The optimizer's memory for ranges (8 MiB by default) takes some 36,000; beyond, it scans and
- * locks the whole table, index forced or not.
+ * Ids of one statement. The optimizer's memory for ranges (8 MiB by default) takes some 36,000 integers; beyond, it scans
+ * and locks the whole table, index forced or not. Of other keys each takes there what its column could hold: with the
+ * longest that there are (3,072 bytes) it ends at 2,500.
  */
-const STATEMENT_IDS = 10_000;
+const STATEMENT_INTEGERS = 10_000;
+const STATEMENT_KEYS = 2_000;
 
 /**
  * Primary keys in statements. Integers stand as they are. Bytes are hexadecimal literals, of text with its character
@@ -65,5 +67,6 @@ export function idOf(value: unknown, ids: RowIds): RowId {
 
 /** As many as one statement bears, and again. */
 export function* statements(ids: RowIds): Iterable<RowIds> {
-  for (let at = 0; at < ids.length; at += STATEMENT_IDS) yield ids.subarray(at, at + STATEMENT_IDS);
+  const most = ids instanceof BigUint64Array ? STATEMENT_INTEGERS : STATEMENT_KEYS;
+  for (let at = 0; at < ids.length; at += most) yield ids.subarray(at, at + most);
 }

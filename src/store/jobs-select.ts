@@ -5,7 +5,7 @@ import type { ReplayFilter, ReplayKey, ReplayPage } from '../model/job.ts';
 import type { RowCursor } from '../model/row.ts';
 import { type RowId, rowIds } from '../model/row-ids.ts';
 import type { OutboxSettings } from '../model/settings.ts';
-import { idOf, IdLiterals } from './id-literals.ts';
+import { idOf, IdLiterals, statements } from './id-literals.ts';
 import { isUuidColumn, OutboxSelect } from './outbox-select.ts';
 import { nameOf } from './parked-table.ts';
 import { type IdKind, idKind, noIds, parseId } from './people-ids.ts';
@@ -87,14 +87,16 @@ export class JobsSelect {
   }
 
   async keys(session: Session, ids: readonly RowId[]): Promise<readonly ReplayKey[]> {
-    if (ids.length === 0) return [];
     const { payload, headers } = this.#outbox.columns;
     const bytes = [payload, headers]
       .filter((name) => name !== null)
       .map((name) => `COALESCE(LENGTH(${quoteIdentifier(name)}), 0)`);
-    const list = await this.#literals.list(session, rowIds(ids));
-    const rows = await this.#keys(session, this.#published, bytes.join(' + '), `WHERE ${this.#id} IN (${list})`);
-    const byId = new Map(rows.filter(({ isWanted }) => isWanted).map((row) => [row.id, row]));
+    const byId = new Map<RowId, ReplayKey>();
+    for (const some of statements(rowIds(ids))) {
+      const list = await this.#literals.list(session, some);
+      const rows = await this.#keys(session, this.#published, bytes.join(' + '), `WHERE ${this.#id} IN (${list})`);
+      for (const row of rows) if (row.isWanted) byId.set(row.id, row);
+    }
     return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
   }
 
