@@ -3,6 +3,7 @@ import { terminalText } from '../model/terminal-text.ts';
 import type { CommandContext } from './command.ts';
 import type { StatusReport } from './status-report.ts';
 import { statusText } from './status-text.ts';
+import { topOf } from './text.ts';
 
 const EVERY_MS = 2_000;
 /** In a pipe, where nothing has changed. */
@@ -27,7 +28,11 @@ export async function watchStatus(
 async function redraw(): Promise<(report: StatusReport) => void> {
   const { createLogUpdate } = await import('log-update');
   const draw = createLogUpdate(process.stdout);
-  return (report) => draw(terminalText(statusText(report, { ascii: false, columns: process.stdout.columns })));
+  return (report) => {
+    const { columns, rows } = process.stdout;
+    // The row below the text is the cursor's.
+    draw(topOf(terminalText(statusText(report, { ascii: false, columns })), columns, rows - 1));
+  };
 }
 
 function lines(print: (text: string) => void): (report: StatusReport) => void {

@@ -45,3 +45,19 @@ export function escapedText(text: string, ascii = !process.stdout.isTTY): string
 export function rowsText(count: number): string {
   return `${countText(count)} ${count === 1 ? 'row' : 'rows'}`;
 }
+
+/** As much of a text as a terminal has room for, from the top: what matters most stands there. Lines break at its edge. */
+export function topOf(text: string, columns: number, rows: number): string {
+  const lines = text.split('\n');
+  const kept: string[] = [];
+  let left = rows;
+  for (const line of lines) {
+    const height = Math.max(1, Math.ceil(line.length / columns));
+    const isLast = kept.length === lines.length - 1;
+    // The row behind it is for the sign that there is more.
+    if (height > (isLast ? left : left - 1)) return [...kept, '…'].join('\n');
+    kept.push(line);
+    left -= height;
+  }
+  return text;
+}

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { listText, showText } from '../../../src/commands/failed-report.ts';
 import type { ReportedRow } from '../../../src/http/failed-view.ts';
 import { ageOption, sinceOption } from '../../../src/commands/option-values.ts';
-import { escapedText } from '../../../src/commands/text.ts';
+import { escapedText, topOf } from '../../../src/commands/text.ts';
 
 test.each([
   ['plain', 'plain', 'plain'],
@@ -13,6 +13,18 @@ test.each([
   ['a\\x1b', String.raw`a\\x1b`, String.raw`a\\x1b`],
 ])('%j on a terminal and in a pipe', (text, onTerminal, inPipe) => {
   expect([escapedText(text, false), escapedText(text, true)]).toEqual([onTerminal, inPipe]);
+});
+
+test.each([
+  ['a\nb\nc', 80, 3, 'a\nb\nc'],
+  ['a\nb\nc', 80, 2, 'a\n…'],
+  ['a\nb\nc', 80, 1, '…'],
+  // A line that is broken takes several rows.
+  [`${'x'.repeat(25)}\nb\nc`, 10, 5, `${'x'.repeat(25)}\nb\nc`],
+  [`${'x'.repeat(25)}\nb\nc`, 10, 4, `${'x'.repeat(25)}\n…`],
+  [`a\n${'x'.repeat(25)}`, 10, 3, 'a\n…'],
+])('%j on %i columns and %i rows: %j', (text, columns, rows, top) => {
+  expect(topOf(text, columns, rows)).toBe(top);
 });
 
 test('ages and times', () => {
