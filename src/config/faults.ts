@@ -92,8 +92,8 @@ export function found(path: Path, value: unknown): string {
   }
 }
 
-/** `config: 2 faults in relay.yaml`, then one aligned line for each. */
-export function report(faults: readonly ConfigFault[], file: string | null): string {
+/** `config: 2 faults in relay.yaml`, then one aligned line for each. `where`: `in relay.yaml`, or why in none. */
+export function report(faults: readonly ConfigFault[], where: string): string {
   const count = `${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`;
   const names = faults.map((fault) => pathText(fault.path));
   const width = Math.min(32, Math.max(...names.map((name) => name.length)));
@@ -101,5 +101,5 @@ export function report(faults: readonly ConfigFault[], file: string | null): str
     const name = names[index] === '' ? '' : `${names[index].padEnd(width)}  `;
     return `  ${name}${message}${where === undefined ? '' : ` (${where})`}`;
   });
-  return [`config: ${count}${file === null ? '' : ` in ${file}`}`, ...lines].join('\n');
+  return [`config: ${count} ${where}`, ...lines].join('\n');
 }

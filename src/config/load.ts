@@ -20,6 +20,9 @@ import { lookFor } from './value-file.ts';
 /** Read where neither flag nor variable names a file, when it is there. */
 export const DEFAULT_FILE = 'cdc-relay.yaml';
 
+/** Whoever has forgotten to name the file would else be told that everything is missing. */
+const NO_FILE = `without a file: there is no ${DEFAULT_FILE} here, and neither --config nor ${CONFIG_VARIABLE} names one`;
+
 export interface ConfigSources {
   /** `--config`; null when not given. */
   readonly file: string | null;
@@ -46,10 +49,11 @@ export type LoadedConfig =
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const name = fileName(sources);
   const file = name === null ? noFile() : readFile(name);
+  const where = name === null ? NO_FILE : `in ${name}`;
   const directory = name === null ? process.cwd() : dirname(resolve(name));
 
   // Of a file that cannot be read, every key would be missing.
-  if (file.faults.length > 0) return { ok: false, faults: file.faults, report: report(file.faults, name) };
+  if (file.faults.length > 0) return { ok: false, faults: file.faults, report: report(file.faults, where) };
 
   const environment = fromEnvironment(sources.environment);
   const flags = fromFlags(sources.sets);
@@ -72,7 +76,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
 
   if (faults.length > 0 || checked.config === null) {
     const located = inOrder(faults.map((fault) => locate(fault, file, originOf)));
-    return { ok: false, faults: located, report: report(located, name) };
+    return { ok: false, faults: located, report: report(located, where) };
   }
   const config = complete(checked.config);
   const secrets = new Secrets(secretsIn(config));
