@@ -39,7 +39,9 @@ export function sinceOption(options: Options, name: string): { agoMs: number } |
   if (agoMs !== null) return { agoMs };
   const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,6})?)?Z)?$/.test(text);
   const atMs = isTime ? Date.parse(text) : NaN;
-  if (Number.isNaN(atMs)) throw usageError(`--${name}: ${AGE_EXPECTED}, or a time in UTC, such as 2026-11-29T22:00Z`);
+  // The 31st of a month that has none would be taken for the 1st of the next one.
+  const isThere = !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(text.slice(0, 10));
+  if (!isThere) throw usageError(`--${name}: ${AGE_EXPECTED}, or a time in UTC, such as 2026-11-29T22:00Z`);
   return { atMs };
 }
 

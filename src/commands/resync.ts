@@ -3,18 +3,19 @@ import type { Position } from '../model/position.ts';
 import type { OutboxSettings, Settings } from '../model/settings.ts';
 import { checkPlace, placeOfGtids } from '../store/log-places.ts';
 import { JobsTable } from '../store/jobs-table.ts';
-import { idKind, parseId } from '../store/people-ids.ts';
+import { idKind, isBackwards, parseId } from '../store/people-ids.ts';
 import { Session } from '../store/session.ts';
 import { parseTableName } from '../config/table-name.ts';
 import type { CommandBody, CommandContext } from './command.ts';
 import { confirmed } from './confirm.ts';
 import { ExitCode } from './exit-codes.ts';
-import { type Options, outboxName, sinceOption, textOption } from './option-values.ts';
+import { type Options, outboxName, textOption } from './option-values.ts';
 import { usageError } from './problem.ts';
 import { Progress } from './progress.ts';
 import { attach, isLeaderless } from './resync-attach.ts';
 import { planReconcile, planRepublish } from './resync-plan.ts';
 import { planText, type ResyncPlan } from './resync-report.ts';
+import { timeRange } from './time-range.ts';
 import { whoAsks } from './who.ts';
 
 const FROM = { fromPosition: '--from-position', fromGtid: '--from-gtid', fromHead: '--from-head' } as const;
@@ -85,6 +86,8 @@ async function fromOf(session: Session, settings: Settings, options: Options): P
   }
   if (gtidSet !== null) {
     const set = gtidSet.replaceAll(/\s/g, '');
+    // Such as a variable of the shell that is not there: it would lead to the beginning of the log.
+    if (set === '') throw usageError('--from-gtid: the set is empty');
     return { at: 'position', ...(await placeOfGtids(session, set)), gtidSet: set };
   }
   const kept = settings.outboxes.filter(({ retire }) => retire === 'keep');
@@ -107,7 +110,7 @@ function positionOf(text: string): Position {
 async function filterOf(session: Session, settings: Settings, options: Options): Promise<ReplayFilter> {
   const outboxes = replayable(settings, textOption(options, 'outbox'));
   const named = textOption(options, 'outbox') === null ? null : outboxName(outboxes[0]);
-  const times = { sinceMs: timeOf(options, 'since'), untilMs: timeOf(options, 'until') };
+  const times = await timeRange(session, options);
   const isTimed = times.sinceMs !== null || times.untilMs !== null;
   const untimed = outboxes.find(({ columns }) => isTimed && columns.createdAt === null);
   if (untimed !== undefined) {
@@ -148,13 +151,10 @@ async function idsOf(
   }
   const [from, to = from] = text.split('..');
   const kind = await idKind(session, outboxes[0]);
-  const ids = [from, to].map((id) => parseId(kind, id));
-  if (ids.includes(null) || text.split('..').length > 2) throw usageError('--id: expected an id, or a range A..B');
+  const [first, last] = [from, to].map((id) => parseId(kind, id));
+  if (first === null || last === null || text.split('..').length > 2) {
+    throw usageError('--id: expected an id, or a range A..B');
+  }
+  if (isBackwards(kind, first, last)) throw usageError('--id: the range ends before it begins: no row is in it');
   return { from, to };
-}
-
-function timeOf(options: Options, name: 'since' | 'until'): number | null {
-  const time = sinceOption(options, name);
-  if (time === null) return null;
-  return 'atMs' in time ? time.atMs : Date.now() - time.agoMs;
 }

@@ -1,15 +1,16 @@
 import { parseTableName } from '../config/table-name.ts';
 import { TopicReader } from '../kafka/topic-reader.ts';
 import type { Settings } from '../model/settings.ts';
-import { idKind, parseId } from '../store/people-ids.ts';
+import { idKind, isBackwards, parseId } from '../store/people-ids.ts';
 import { Session } from '../store/session.ts';
 import { type AskedRange, verify as compareAll } from '../verify/verify.ts';
 import type { CommandBody } from './command.ts';
 import { ExitCode } from './exit-codes.ts';
-import { type Options, outboxName, sinceOption, textOption } from './option-values.ts';
+import { type Options, outboxName, textOption } from './option-values.ts';
 import { usageError } from './problem.ts';
 import { Progress } from './progress.ts';
 import { escapedText } from './text.ts';
+import { timeRange } from './time-range.ts';
 import { verifyReport, verifyText } from './verify-report.ts';
 
 /** Findings of each kind that are kept. */
@@ -104,19 +105,16 @@ async function idsOf(
     if (id === null) throw usageError(`${flag}: ${escapedText(text)} is no id of ${escapedText(outboxName(outbox))}`);
     return id;
   };
-  return { fromId: parse(from, '--from-id'), toId: parse(to, '--to-id') };
+  const ids = { fromId: parse(from, '--from-id'), toId: parse(to, '--to-id') };
+  if (ids.fromId !== null && ids.toId !== null && isBackwards(kind, ids.fromId, ids.toId)) {
+    throw usageError('--to-id is before --from-id: no row is between them');
+  }
+  return ids;
 }
 
-/** Ages are before the server's now. */
 async function timesOf(session: Session, options: Options): Promise<Pick<AskedRange, 'since' | 'until'>> {
-  const [since, until] = [sinceOption(options, 'since'), sinceOption(options, 'until')];
-  if (since === null && until === null) return { since: null, until: null };
-  const [row] = await session.rows('asking for the time', 'SELECT UNIX_TIMESTAMP(NOW(6)) AS now_there');
-  const nowMs = Number(row['now_there']) * 1000;
-  const text = (time: typeof since): string | null => {
-    if (time === null) return null;
-    const atMs = 'atMs' in time ? time.atMs : nowMs - time.agoMs;
-    return new Date(atMs).toISOString().replace('T', ' ').replace('Z', '');
-  };
-  return { since: text(since), until: text(until) };
+  const { sinceMs, untilMs } = await timeRange(session, options);
+  const text = (ms: number | null): string | null =>
+    ms === null ? null : new Date(ms).toISOString().replace('T', ' ').replace('Z', '');
+  return { since: text(sinceMs), until: text(untilMs) };
 }

@@ -37,6 +37,11 @@ export function parseId(kind: IdKind, text: string): RowId | null {
   }
 }
 
+/** True where no key is from the first to the last. Of text only its collation could say so. */
+export function isBackwards(kind: IdKind, first: RowId, last: RowId): boolean {
+  return kind !== 'text' && first > last;
+}
+
 /** The key as `parseId` reads it; 16 bytes as a UUID. */
 export function idText(kind: IdKind, id: RowId): string {
   if (typeof id === 'bigint') return id.toString();

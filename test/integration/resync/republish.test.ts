@@ -138,8 +138,15 @@ test('filters, a dry run that sends nothing, list and show', async () => {
   expect((JSON.parse(list.stdout) as { jobs: unknown[] }).jobs).toHaveLength(6);
   const show = await command(bed, 'resync', 'show', '3');
   expect(show.stdout).toMatch(/^DONE {2}job 3: send published rows again: ids 11\.\.15\nprogress {2}5 of 5 rows sent/);
-  const wrong = await command(bed, 'resync', '--topic', 'x', '--yes');
-  expect(wrong.code).toBe(2);
+  const wrong = [
+    ['--topic', 'x'],
+    ['--republish', '--id', '15..11'],
+    ['--republish', '--since', '1h', '--until', '2h'],
+    ['--from-gtid', ''],
+  ];
+  const refused = await Promise.all(wrong.map((options) => command(bed, 'resync', ...options, '--yes')));
+  expect(refused.map(({ code }) => code)).toEqual([2, 2, 2, 2]);
+  expect(await bed.count('cdc_relay_jobs')).toBe(6);
   expect((await command(bed, 'resync', 'show', '99')).code).toBe(2);
   expect((await relay.kill('SIGTERM')).code).toBe(0);
 });

@@ -2,6 +2,9 @@ import { expect, test } from 'vitest';
 import { listText, showText } from '../../../src/commands/failed-report.ts';
 import type { ReportedRow } from '../../../src/http/failed-view.ts';
 import { ageOption, sinceOption } from '../../../src/commands/option-values.ts';
+import { timeRange } from '../../../src/commands/time-range.ts';
+import { isBackwards } from '../../../src/store/people-ids.ts';
+import type { Session } from '../../../src/store/session.ts';
 import { escapedText, topOf } from '../../../src/commands/text.ts';
 
 test.each([
@@ -33,9 +36,29 @@ test('ages and times', () => {
   expect(sinceOption({ since: '90s' }, 'since')).toEqual({ agoMs: 90_000 });
   expect(sinceOption({ since: '2026-11-29T22:00Z' }, 'since')).toEqual({ atMs: Date.UTC(2026, 10, 29, 22) });
   expect(sinceOption({ since: '2026-11-29' }, 'since')).toEqual({ atMs: Date.UTC(2026, 10, 29) });
-  for (const since of ['7', '-1d', '1w', '2026-13-01', '2026-11-29T22:00', 'now', '', '999999999d']) {
+  const none = ['2026-13-01', '2026-02-30', '2026-11-31T00:00Z', '2026-11-29T22:00', '2026-11-29T22:00+01:00'];
+  for (const since of ['7', '-1d', '1w', ...none, 'now', '', '999999999d']) {
     expect(() => sinceOption({ since }, 'since'), since).toThrow('--since: expected a number with s, m, h or d');
   }
+});
+
+test('ages count from the time of the server; a range without anything in it is refused', async () => {
+  const nowMs = Date.UTC(2026, 10, 29, 22);
+  const server = { rows: () => Promise.resolve([{ now_there: String(nowMs / 1000) }]) } as unknown as Session;
+  expect(await timeRange(server, {})).toEqual({ sinceMs: null, untilMs: null });
+  expect(await timeRange(server, { since: '2h', until: '1h' })).toEqual({
+    sinceMs: nowMs - 7_200_000,
+    untilMs: nowMs - 3_600_000,
+  });
+  const backwards = [
+    { since: '1h', until: '2h' },
+    { since: '2026-11-29', until: '2026-11-28' },
+    { since: '1h', until: '2026-11-29T21:00Z' },
+  ];
+  for (const options of backwards) await expect(timeRange(server, options)).rejects.toThrow('--until is not behind');
+  expect(isBackwards('integer', 18446744073709551615n, 9007199254740993n)).toBe(true);
+  expect(isBackwards('integer', 7n, 7n)).toBe(false);
+  expect(isBackwards('bytes', 'ff', '01ff')).toBe(true);
 });
 
 const row: ReportedRow = {
