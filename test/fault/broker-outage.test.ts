@@ -1,3 +1,4 @@
+import { type Admin, ConfigResourceTypes } from 'kafkajs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isTenth } from '../stack/full.ts';
 import type { Broker, KafkaCluster } from '../stack/handles.ts';
@@ -98,6 +99,39 @@ test('F5 the connection is cut in the midst of answers: nothing is lost, nothing
   expect(relay.alive()).toBe(true);
   expect(await bed.expectDelivered()).toMatchObject({ lost: 0, reordered: 0, duplicates: 0 });
 });
+
+test.skipIf(isTenth)(
+  'M8 a row is appended without an answer and then refused: the next one is not taken for it',
+  async () => {
+    const through = { ...IMPATIENT.kafka, brokers: [`127.0.0.1:${proxy.port}`] };
+    await using bed = await RelayBed.open({ kafka, topics: { orders: 1 }, config: { kafka: through } });
+    const { pool } = bed.servers;
+    const topic = bed.servers.topic('orders');
+    const relay = await bed.start();
+    await insertRows(pool, { topic, count: 1 });
+    await bed.retired();
+    proxy.freeze('down');
+    try {
+      await insertRows(pool, { topic, count: 1, payloadBytes: 20_000, prefix: 'large' });
+      await until(async () => (await bed.records()) === 2, { withinMs: 5_000, what: 'the large row in the topic' });
+      const lowered = [{ name: 'max.message.bytes', value: '10000' }];
+      await using admin = await connectedAdmin(bed);
+      await admin.alterConfigs({
+        validateOnly: false,
+        resources: [{ type: ConfigResourceTypes.TOPIC, name: topic, configEntries: lowered }],
+      });
+      expect(await relay.waitFor('lane-held')).toMatchObject({ uncertain: true });
+    } finally {
+      proxy.thaw();
+    }
+    await relay.waitFor('row-failed');
+    // One record too: as many as the batch had whose sequence number would come again.
+    await insertRows(pool, { topic, count: 1, prefix: 'next' });
+    await bed.retired();
+    expect(await bed.records()).toBe(3);
+    expect(relay.lines().map(({ event }) => event)).toContain('producer-renewed');
+  },
+);
 
 test.skipIf(isTenth)('a broker is stopped, killed and started again under load', async () => {
   await using bed = await RelayBed.open({ kafka, config: IMPATIENT });
@@ -206,3 +240,9 @@ test('every change of state is told once: start, refused rows, outage, lost stre
     },
   });
 });
+
+async function connectedAdmin(bed: RelayBed): Promise<Admin & AsyncDisposable> {
+  const admin = bed.servers.kafka.admin();
+  await admin.connect();
+  return Object.assign(admin, { [Symbol.asyncDispose]: () => admin.disconnect() });
+}
