@@ -42,7 +42,7 @@ export function recordSql({ mysql }: Settings): string {
   return `INSERT IGNORE INTO ${quoteIdentifier(mysql.database)}.cdc_relay_migrations (name) VALUES (?)`;
 }
 
-/** Everything as one script, for those who apply it by other means. */
+/** Everything as one script, for those who apply it by other means: at the first start, and again with a new version. */
 export function migrationScript(settings: Settings): string {
   const migrations = [...relayMigrations(settings), ...settings.outboxes.flatMap(outboxMigrations)];
   const own = settings.outboxes.filter((outbox) => !isShippedShape(outbox));
@@ -50,10 +50,31 @@ export function migrationScript(settings: Settings): string {
     ({ name }) => `${recordSql(settings).replace('?', () => `'${name.replaceAll("'", "''")}'`)};`,
   );
   return [
-    ...migrations.map(({ name, sql }) => `-- ${name}\n${sql}`),
+    ...migrations.map((each) => `-- ${each.name}\n${repeatable(each)}`),
     ...own.map(({ schema, table }) => `-- ${quoteTable(schema, table)} has columns of its own: create it yourself\n`),
     `-- what has been applied\n${records.join('\n')}`,
   ].join('\n');
+}
+
+/** Columns that are there already (one is there with all of its statement) are passed over, as `migrate` does. */
+function repeatable({ schema, table, sql }: Migration): string {
+  const column = /\bADD COLUMN (\w+)/.exec(sql)?.[1];
+  if (column === undefined) return sql;
+  const comment = sql.slice(0, sql.indexOf('ALTER TABLE'));
+  const statement = sql.slice(comment.length).trim().replace(/;$/, '');
+  return `${comment}SET @change = IF(
+  EXISTS (SELECT * FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ${quoteText(schema)}
+    AND TABLE_NAME = ${quoteText(table)} AND COLUMN_NAME = ${quoteText(column)}),
+  'DO 0',
+  ${quoteText(statement)});
+PREPARE change_of_table FROM @change;
+EXECUTE change_of_table;
+DEALLOCATE PREPARE change_of_table;
+`;
+}
+
+function quoteText(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 }
 
 function filesIn(directory: 'relay' | 'outbox'): { name: string; text: string }[] {
