@@ -46,7 +46,7 @@ export async function gatherRecords(options: GatherRecordsOptions): Promise<Gath
     }
   }
   const total = stretches.reduce((sum, { from, to }) => sum + to - from, 0);
-  const expiredBeforeMs = topics.map(({ partitions }) => Array<number>(partitions).fill(-Infinity));
+  const begins: PartitionBegin[][] = topics.map(() => []);
   const entry = Buffer.alloc(RECORD_BYTES);
   let records = 0;
   let before = 0;
@@ -64,8 +64,9 @@ export async function gatherRecords(options: GatherRecordsOptions): Promise<Gath
       }
       const next = readRecordSet(set.records, offset, (record) => {
         if (record.offset >= to) return;
-        if (firstMs === Infinity) firstMs = record.timestampMs;
         const relayed = contentOf(record, topic.index);
+        // What is sent again has the time of the first delivery.
+        if (firstMs === Infinity && relayed?.replayed !== true) firstMs = record.timestampMs;
         if (relayed === null) return;
         records++;
         writeContent(entry, relayed.content);
@@ -80,9 +81,29 @@ export async function gatherRecords(options: GatherRecordsOptions): Promise<Gath
       progress(total === 0 ? 1 : (before + Math.min(offset, to) - from) / total, records);
     }
     before += to - from;
-    if (stretch.isCut) expiredBeforeMs[topic.index][partition] = firstMs + MARGIN_MS;
+    begins[topic.index][partition] = {
+      isCut: stretch.isCut,
+      firstMs: from === 0 || stretch.isCut ? firstMs : -Infinity,
+    };
   }
-  return { records, expiredBeforeMs };
+  return { records, expiredBeforeMs: begins.map(expiredOf) };
+}
+
+interface PartitionBegin {
+  /** There were records before its first one. */
+  readonly isCut: boolean;
+  /** Of the first record that is left; Infinity: none is; -Infinity: there are older ones than were read. */
+  readonly firstMs: number;
+}
+
+/**
+ * By partition, rows created before may be gone. A partition that has nothing as old as a row may have been added since:
+ * the row was in another one then, and is gone with what is gone there.
+ */
+function expiredOf(begins: readonly PartitionBegin[]): number[] {
+  const cuts = begins.filter(({ isCut }) => isCut).map(({ firstMs }) => firstMs + MARGIN_MS);
+  const lastCutMs = Math.max(-Infinity, ...cuts);
+  return begins.map(({ isCut, firstMs }) => (isCut ? firstMs + MARGIN_MS : Math.min(lastCutMs, firstMs - MARGIN_MS)));
 }
 
 async function stretchOf(reader: TopicReader, topic: RowTopic, partition: number): Promise<Stretch> {

@@ -157,6 +157,11 @@ test('rows older than what the topic still holds are counted apart, and what is 
     [topic],
   );
   expect((await verifyJson(bed)).report).toMatchObject({ ok: false, expired: 20, missing: 1 });
+  // Their key belongs to a partition now that there was not then, and that has never held anything.
+  await admin.connect();
+  await admin.createPartitions({ topicPartitions: [{ topic, count: 16 }] });
+  await admin.disconnect();
+  expect((await verifyJson(bed)).report).toMatchObject({ ok: false, expired: 20, missing: 1 });
 });
 
 test('on a live system: rows come in and go out while it looks', async () => {
