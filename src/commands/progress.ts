@@ -1,9 +1,19 @@
 import { Presets, SingleBar } from 'cli-progress';
-import { countText } from './text.ts';
+import { ageText, countText } from './text.ts';
 
 const LINE_EVERY_MS = 5_000;
 /** Steps of the bar: what is walked may be counted beyond 2^53. */
 const STEPS = 1_000;
+
+/** What stands beside the bar is what people read: the bar takes what is left. */
+const TEXT_COLUMNS = 60;
+const MOST_BAR_COLUMNS = 40;
+const LEAST_BAR_COLUMNS = 8;
+
+/** How wide a bar may be beside a text of so many columns. */
+export function barColumns(textColumns: number, columns = process.stderr.columns): number {
+  return Math.max(LEAST_BAR_COLUMNS, Math.min(MOST_BAR_COLUMNS, columns - textColumns));
+}
 
 /** How far work is that removes rows: a bar on a terminal, else now and then a line. On stderr. */
 export class Progress {
@@ -18,20 +28,23 @@ export class Progress {
       process.stderr.isTTY && !isQuiet
         ? new SingleBar(
             {
-              format: '{bar}  {percentage} %  {rows} rows  {rate} rows/s  {eta_formatted} left',
+              format: '{bar}  {percentage} %  {rows} rows  {rate} rows/s{left}',
+              barsize: barColumns(TEXT_COLUMNS),
               stopOnComplete: false,
             },
             Presets.shades_classic,
           )
         : null;
-    this.#bar?.start(STEPS, 0, { rows: '0', rate: '0' });
+    this.#bar?.start(STEPS, 0, { rows: '0', rate: '0', left: '' });
   }
 
   /** `done` from 0 to 1; null where it is not known. */
   update(done: number | null, rows: number): void {
     const nowMs = performance.now();
     const rate = countText(Math.round((rows * 1000) / Math.max(1, nowMs - this.#startedMs)));
-    this.#bar?.update(Math.floor((done ?? 0) * STEPS), { rows: countText(rows), rate });
+    const leftMs = done === null || done <= 0 ? null : ((nowMs - this.#startedMs) * (1 - done)) / done;
+    const left = leftMs === null ? '' : `  ${ageText(leftMs)} left`;
+    this.#bar?.update(Math.floor((done ?? 0) * STEPS), { rows: countText(rows), rate, left });
     if (this.#bar !== null || nowMs - this.#toldMs < LINE_EVERY_MS) return;
     this.#toldMs = nowMs;
     this.#note(`${done === null ? '' : `${Math.floor(done * 100)} %  `}${countText(rows)} rows  ${rate} rows/s`);

@@ -10,6 +10,7 @@ import { Session } from '../store/session.ts';
 import type { CommandContext } from './command.ts';
 import { ExitCode } from './exit-codes.ts';
 import { type Problem, problemOf } from './problem.ts';
+import { barColumns } from './progress.ts';
 import { leadForAWhile } from './resync-engine.ts';
 import { jobText, progressText, reportedJob } from './resync-report.ts';
 import { ageText, countText } from './text.ts';
@@ -22,6 +23,8 @@ const PATIENCE_MS = 60_000;
 const LINE_EVERY_MS = 5_000;
 /** Over which the rate is measured. */
 const RATE_MS = 10_000;
+/** Beside the bar. */
+const TEXT_COLUMNS = 100;
 
 /**
  * Shows a job until it has ended. Where no relay leads, this process does until then. Ctrl-C ends only the watching, or
@@ -180,7 +183,11 @@ class JobView {
     this.#bar =
       process.stderr.isTTY && !isQuiet && !this.#isJson
         ? new SingleBar(
-            { format: `{bar}  {percentage} %  {what}   job ${id} (Ctrl-C leaves it running)`, stopOnComplete: false },
+            {
+              format: `{bar}  {percentage} %  {what}   job ${id} (Ctrl-C leaves it running)`,
+              barsize: barColumns(TEXT_COLUMNS),
+              stopOnComplete: false,
+            },
             Presets.shades_classic,
           )
         : null;

@@ -1,13 +1,15 @@
+import { tmpdir } from 'node:os';
 import { parseTableName } from '../config/table-name.ts';
 import { TopicReader } from '../kafka/topic-reader.ts';
 import type { Settings } from '../model/settings.ts';
 import { idKind, isBackwards, parseId } from '../store/people-ids.ts';
 import { Session } from '../store/session.ts';
+import { SpillError } from '../verify/buckets.ts';
 import { type AskedRange, verify as compareAll } from '../verify/verify.ts';
 import type { CommandBody } from './command.ts';
 import { ExitCode } from './exit-codes.ts';
 import { type Options, outboxName, textOption } from './option-values.ts';
-import { usageError } from './problem.ts';
+import { ProblemError, usageError } from './problem.ts';
 import { Progress } from './progress.ts';
 import { escapedText } from './text.ts';
 import { timeRange } from './time-range.ts';
@@ -50,6 +52,14 @@ export const verify: CommandBody = async ({ settings, log, options, print, note 
     const report = verifyReport(verified, settings, skipped);
     print(options['json'] === true ? JSON.stringify(report) : verifyText(report));
     return report.ok ? ExitCode.Good : ExitCode.Failure;
+  } catch (error) {
+    if (!(error instanceof SpillError)) throw error;
+    throw new ProblemError({
+      exitCode: ExitCode.Failure,
+      headline: `${error.message}: ${error.code} in ${tmpdir()}`,
+      effect: 'nothing was compared to its end',
+      fix: 'a directory with room (about 180 bytes a row) in TMPDIR; or a smaller range',
+    });
   } finally {
     (progress as Progress | null)?.stop();
     reader.close();

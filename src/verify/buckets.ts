@@ -5,6 +5,18 @@ import { join } from 'node:path';
 /** What is gathered of one bucket before it is written down: at most this much a bucket is in memory. */
 const CHUNK_BYTES = 32 * 1024;
 
+/** What does not fit into memory cannot be kept: no temporary directory, or a full one. */
+export class SpillError extends Error {
+  override readonly name = 'SpillError';
+  /** As the system calls it: ENOSPC, EROFS … */
+  readonly code: string;
+
+  constructor(cause: unknown) {
+    super('writing what does not fit into memory', { cause });
+    this.code = (cause as NodeJS.ErrnoException).code ?? 'unknown';
+  }
+}
+
 /**
  * A file for what does not fit into memory. Made when it is first needed, and nameless from then on: it is gone with
  * the process, whatever ends it.
@@ -13,12 +25,16 @@ export class SpillFile {
   #file: number | null = null;
   #end = 0;
 
-  /** Returns where the bytes are. */
+  /** Returns where the bytes are. Throws a `SpillError`. */
   write(bytes: Buffer): number {
-    this.#file ??= namelessFile();
     const at = this.#end;
-    for (let done = 0; done < bytes.length;) {
-      done += writeSync(this.#file, bytes, done, bytes.length - done, at + done);
+    try {
+      this.#file ??= namelessFile();
+      for (let done = 0; done < bytes.length;) {
+        done += writeSync(this.#file, bytes, done, bytes.length - done, at + done);
+      }
+    } catch (error) {
+      throw new SpillError(error);
     }
     this.#end += bytes.length;
     return at;

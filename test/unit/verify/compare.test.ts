@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { Buckets, SpillFile } from '../../../src/verify/buckets.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { Buckets, SpillError, SpillFile } from '../../../src/verify/buckets.ts';
 import { compare, type Compared, type TopicFacts } from '../../../src/verify/compare.ts';
 import { AT, BUCKETS, Flag, RECORD_BYTES, ROW_BYTES, writeContent } from '../../../src/verify/entries.ts';
 
@@ -210,4 +210,12 @@ test('buckets give back what they were given, also what went through the file', 
     expect(buckets.take(bucket)).toHaveLength(0);
   }
   spill.close();
+});
+
+test('what cannot be written down ends it with the reason of the system', () => {
+  vi.stubEnv('TMPDIR', '/proc/nowhere');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const full = (): unknown => new SpillFile().write(Buffer.alloc(1));
+  expect(full).toThrow(SpillError);
+  expect(full).toThrow(expect.objectContaining({ code: 'ENOENT' }));
 });
