@@ -37,6 +37,11 @@ export interface FlusherDeps {
   readonly onFault: (fault: Fault) => void;
 }
 
+interface FailedRow {
+  readonly failure: RowFailure;
+  readonly transaction: number | null;
+}
+
 /**
  * Moves acknowledged rows and the checkpoint to MySQL, one transaction at a time: soon after the first row
  * (`flushMs`), at once when there are many (`flushRows`). Nothing to say = nothing written.
@@ -49,7 +54,7 @@ export class Flusher {
   #flushingRows = 0;
   #held: readonly HeldRow[] = [];
   /** Rows that could not be delivered and whose table does not say so yet; those with a transaction hold it open. */
-  #failures: { readonly failure: RowFailure; readonly transaction: number | null }[] = [];
+  #failures: FailedRow[] = [];
   /** Failures that could not be written: the application holds their rows. */
   #failuresHeld = 0;
   #cancelTimer: (() => void) | null = null;
@@ -128,11 +133,11 @@ export class Flusher {
   }
 
   /**
-   * Flushes what is acknowledged, then stops for good. Rows that the application holds are waited for while `waits` says
-   * so; else they are left for the next term, which sends them again.
+   * Flushes what is acknowledged, then stops for good. Rows that the application holds, delivered or failed, are waited
+   * for while `waits` says so; else they are left for the next term, which sends them again.
    */
   async finish(waits: () => boolean): Promise<void> {
-    while (!this.#stopped && (this.#flushing || this.#hasNews || (this.#held.length > 0 && waits()))) {
+    while (!this.#stopped && (this.#flushing || this.#hasNews || (this.#isHeldUp && waits()))) {
       const done = this.flushed();
       if (!this.#flushing && this.#hasNews) this.#start();
       else this.wake();
@@ -155,6 +160,10 @@ export class Flusher {
       this.#deps.scopes.hasChanges ||
       this.#deps.window.committable() !== null
     );
+  }
+
+  get #isHeldUp(): boolean {
+    return this.#held.length > 0 || this.#failuresHeld > 0;
   }
 
   #mustRetire(batch: Batch): boolean {
@@ -185,7 +194,17 @@ export class Flusher {
 
   async #flush(): Promise<void> {
     const { window, spare } = this.#deps;
-    if (this.#failures.length > 0) await this.#again('row-failures', () => this.#writeFailures());
+    // More may come while these are written.
+    const failures = [...this.#failures];
+    if (failures.length > 0) {
+      // Of a row that blocks its pair nobody must find only that it has failed.
+      if (this.#deps.scopes.hasChanges && failures.some(({ failure }) => failure.as === 'failed')) {
+        const scopesOnly = new RetirePlan(window, [], this.#held, this.#deps.retires);
+        await this.#again('flush', () => this.#writePlan(scopesOnly));
+        this.#reportHeld(scopesOnly.stillHeld);
+      }
+      await this.#again('row-failures', () => this.#writeFailures(failures));
+    }
     if (!this.#hasNews && this.#held.length === 0) return;
     const parts = (this.#parts = this.#acked.take(this.#deps.flushRows));
     this.#flushingRows = parts.reduce((sum, { rows }) => sum + rows, 0);
@@ -212,10 +231,8 @@ export class Flusher {
     (parked as ReturnType<Scopes['changes']>)?.written();
   }
 
-  async #writeFailures(): Promise<void> {
+  async #writeFailures(taken: readonly FailedRow[]): Promise<void> {
     const { store, leader, window } = this.#deps;
-    // More may come while these are written.
-    const taken = [...this.#failures];
     const held = new Set(
       await store.fail(
         leader,

@@ -1,4 +1,4 @@
-import type { SendFault } from './plan.ts';
+import { DEAD_LETTERS, type SendFault } from './plan.ts';
 import type { SentBatch } from './decode-batch.ts';
 import type { TableRow } from './table.ts';
 
@@ -14,6 +14,8 @@ export interface SentRow {
   readonly row: TableRow;
   /** The sweep had claimed it. */
   readonly isSwept: boolean;
+  /** The job that sends it again. */
+  readonly job: string | null;
 }
 
 export type Appended =
@@ -40,6 +42,7 @@ interface Topic {
 /** Kafka: topics, partitions, and the broker's rules for idempotent producers. */
 export class Broker {
   readonly topics = new Map<string, Topic>();
+  isReachable = true;
   #producers = 0n;
   readonly #refusals = new Map<TableRow, number>();
   /** Told of each batch that goes into a topic, in order. */
@@ -75,7 +78,8 @@ export class Broker {
     const { topic, partition, batch, rows } = sending;
     if (!this.topics.get(topic)!.isKnown) return { refused: 'UNKNOWN_TOPIC_OR_PARTITION', disposition: 'park' };
     const poisoned = rows.find(
-      ({ row }) => row.poison !== null && !row.isMended && this.refusalsOf(row) < row.poison.times,
+      ({ row }) =>
+        topic !== DEAD_LETTERS && row.poison !== null && !row.isMended && this.refusalsOf(row) < row.poison.times,
     );
     if (poisoned !== undefined) {
       if (rows.length === 1) this.#refusals.set(poisoned.row, this.refusalsOf(poisoned.row) + 1);

@@ -21,6 +21,8 @@ export class EventLoop {
   readonly slowerMs = new Map<Call, number>();
   /** Calls whose answers are lost, and whether they are done all the same. */
   readonly unanswered = new Map<Call, boolean>();
+  /** Transactions that are rolled back for a deadlock. */
+  readonly deadlocks = new Set<Call>();
   /** By time, latest first. */
   readonly #queue: Event[] = [];
   #order = 0;

@@ -27,6 +27,11 @@ export class Leadership {
     return this.#holder?.life ?? null;
   }
 
+  /** The server ends the connection that holds the lock. */
+  cut(): void {
+    this.#holder = null;
+  }
+
   async lead(life: Life, signal: AbortSignal, onStandby: () => void): Promise<Leader> {
     const hold: Hold = { life, lost: new AbortController(), answeredMs: 0 };
     const free = (): void => {

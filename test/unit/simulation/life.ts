@@ -13,6 +13,8 @@ export class Life {
   state: 'running' | 'frozen' | 'dead' = 'running';
   /** As it says itself. */
   isPaused = false;
+  /** What could not be written the last time: the application holds its rows. */
+  readonly held = new Set<Call>();
   #late: (() => void)[] = [];
 
   constructor(name: string, loop: EventLoop) {

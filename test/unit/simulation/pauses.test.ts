@@ -34,6 +34,19 @@ test.each(['plain', 'undecodable'] as const)(
   },
 );
 
+test('I3: a row that failed is held by the application: that it failed is written before the relay rests', async () => {
+  const failing = { ...A, poison: { code: 'MESSAGE_TOO_LARGE', times: Infinity } } as const;
+  const outcomes = await atEach({ from: 2, to: 40, step: 2 }, (afterMs) => ({
+    hasDeadLetters: true,
+    writes: [commit(FLOWING_MS, [failing, C])],
+    faults: [
+      { kind: 'hold', atMs: FLOWING_MS + afterMs, forMs: 4_000, row: 0 },
+      { kind: 'pause', atMs: 500, forMs: 6_000 },
+    ],
+  }));
+  for (const { lines } of outcomes) expect(lines.filter((line) => line.includes('appended to dead'))).toHaveLength(1);
+});
+
 const ANSWERED_BY_MYSQL = CALLS.filter((call) => !['topic', 'stream', 'read rows'].includes(call));
 
 test.each(ANSWERED_BY_MYSQL)(

@@ -9,6 +9,8 @@ export interface Plan {
   readonly startMs: number;
   /** What becomes of the later rows of one that has failed; those that block are mended by an operator in time. */
   readonly onExhausted: 'release' | 'block';
+  /** Rows that fail go to a topic of their own first. */
+  readonly hasDeadLetters: boolean;
   readonly sizes: Sizes;
   readonly writes: readonly Write[];
   readonly faults: readonly PlannedFault[];
@@ -64,6 +66,22 @@ export type PlannedFault =
   | { readonly kind: 'crash'; readonly atMs: number; readonly downMs: number }
   /** The leader's process stands still; another has started meanwhile. */
   | { readonly kind: 'freeze'; readonly atMs: number; readonly forMs: number }
+  /** No fault: the leader's process is told to stop, and another has started before (`isAwaited`), or starts behind it. */
+  | { readonly kind: 'stop'; readonly atMs: number; readonly restMs: number; readonly isAwaited: boolean }
+  /** No fault: people ask for published rows to be sent again (`aggregate` -1: all), and may cancel that. */
+  | { readonly kind: 'republish'; readonly atMs: number; readonly aggregate: number; readonly cancelMs: number | null }
+  /** No fault: people ask for a new beginning, at the end of the log or so many transactions before it. */
+  | { readonly kind: 'resync'; readonly atMs: number; readonly back: number; readonly cancelMs: number | null }
+  /** No fault: people act on the first row that has failed by then, or fails soon; `isMended`: what ailed it is gone. */
+  | {
+      readonly kind: 'act';
+      readonly atMs: number;
+      readonly forMs: number;
+      readonly action: 'retry' | 'discard';
+      readonly isMended: boolean;
+    }
+  /** The server ends the connection that holds the leader's lock. */
+  | { readonly kind: 'lock'; readonly atMs: number }
   | { readonly kind: 'stream'; readonly atMs: number }
   /** No fault: people pause the relay, and let it go on. */
   | { readonly kind: 'pause'; readonly atMs: number; readonly forMs: number }
@@ -87,6 +105,12 @@ export type PlannedFault =
       readonly call: Call;
       readonly done: boolean;
     }
+  /** No fault: transactions of this kind are rolled back for a deadlock. */
+  | { readonly kind: 'deadlock'; readonly atMs: number; readonly forMs: number; readonly call: Call }
+  /** No broker can be reached. */
+  | { readonly kind: 'kafka'; readonly atMs: number; readonly forMs: number }
+  /** What the binary log has is purged, read or not. */
+  | { readonly kind: 'purge'; readonly atMs: number }
   /** The binary log cannot be read at all. */
   | { readonly kind: 'log'; readonly atMs: number; readonly forMs: number }
   /** Calls of this kind take so much longer. */
@@ -111,20 +135,23 @@ export const CALLS = [
   'stream',
   'read rows',
   'topic',
+  'jobs',
   'other',
 ] as const;
 export type Call = (typeof CALLS)[number];
 
 /**
  * - refused: not now, nothing appended
+ * - producer: the broker does not know who sends, nothing appended
  * - lost: the request is lost
  * - unanswered: appended, the answer is lost
  * - late: no answer; the request reaches the broker long after it was given up
  * - forbidden: an operator must act
  */
-export type SendFault = 'refused' | 'lost' | 'unanswered' | 'late' | 'forbidden';
+export type SendFault = 'refused' | 'producer' | 'lost' | 'unanswered' | 'late' | 'forbidden';
 
-export const TOPICS = ['orders', 'payments'] as const;
+export const TOPICS = ['orders', 'payments', 'dead'] as const;
+export const DEAD_LETTERS = 'dead';
 
 /**
  * With two partitions of `orders` the first two share one; with four the second has moved. The last has no key: each

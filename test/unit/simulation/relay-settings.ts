@@ -1,7 +1,7 @@
 import { configSchema } from '../../../src/config/schema.ts';
 import { complete, settingsOf } from '../../../src/config/settings.ts';
 import type { Settings } from '../../../src/model/settings.ts';
-import type { Plan } from './plan.ts';
+import { DEAD_LETTERS, type Plan } from './plan.ts';
 import { MAX_ATTEMPTS } from './watch.ts';
 import { TAKE_OVER_MS } from './leadership.ts';
 
@@ -19,7 +19,7 @@ const base = settingsOf(
 );
 
 /** Everything small and soon, so that little time and few rows make much happen. */
-export function settingsFor({ mode, sizes, onExhausted }: Plan): Settings {
+export function settingsFor({ mode, sizes, onExhausted, hasDeadLetters }: Plan): Settings {
   return {
     ...base,
     relay: {
@@ -39,7 +39,7 @@ export function settingsFor({ mode, sizes, onExhausted }: Plan): Settings {
       backOffMs: 50,
       backOffCapMs: 400,
       onExhausted,
-      deadLetterTopic: null,
+      deadLetterTopic: hasDeadLetters ? DEAD_LETTERS : null,
     },
   };
 }

@@ -29,9 +29,19 @@ export async function report(
   ].join('\n');
 }
 
-function describePlan({ mode, onExhausted, delaysMs, seed, startMs, sizes, writes, faults }: Plan): string[] {
+function describePlan({
+  mode,
+  onExhausted,
+  hasDeadLetters,
+  delaysMs,
+  seed,
+  startMs,
+  sizes,
+  writes,
+  faults,
+}: Plan): string[] {
   return [
-    `mode ${mode}, ${onExhausted}, start at ${startMs} ms, ${JSON.stringify(sizes)}, jitter ${seed}, delays [${delaysMs.join(', ')}]`,
+    `mode ${mode}, ${onExhausted}${hasDeadLetters ? ', dead letters' : ''}, start at ${startMs} ms, ${JSON.stringify(sizes)}, jitter ${seed}, delays [${delaysMs.join(', ')}]`,
     ...writes.map(describeWrite),
     ...faults.map((fault) => `fault ${JSON.stringify(fault)}`),
   ];

@@ -37,6 +37,7 @@ export function planOf(plan: Partial<Plan>): Plan {
     seed: 1,
     startMs: 0,
     onExhausted: 'release',
+    hasDeadLetters: false,
     sizes: { batchRecords: 4, flushRows: 4, sweepRows: 4, poolBuffers: 8 },
     writes: [],
     faults: [],

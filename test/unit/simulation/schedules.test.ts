@@ -89,6 +89,17 @@ describe('retries', () => {
   );
 });
 
+test('S10: a row fails in the tail just when everything is parked, whenever the relay dies: it blocks its pair', async () => {
+  const failing = { ...A, poison: { code: 'MESSAGE_TOO_LARGE', times: Infinity } } as const;
+  // So soon that the table still has everything parked from the start: the next leader does not send the row again.
+  const outcomes = await atEach({ from: 31, to: 80, step: 1 }, (atMs) => ({
+    onExhausted: 'block',
+    writes: [commit(30, [failing], { visibleAfterMs: 2 }), commit(0, [C], { kind: 'undecodable' }), commit(400, [A])],
+    faults: [{ kind: 'crash', atMs, downMs: 0 }],
+  }));
+  for (const { order } of outcomes) expect(order.filter((number) => number !== 1)).toEqual([0, 2]);
+});
+
 describe('deaths', () => {
   test('S12: a claimed row of a dead leader, and one of its aggregate by the tail', async () => {
     const outcomes = await atEach({ from: 105, to: 190, step: 5 }, (atMs) => ({

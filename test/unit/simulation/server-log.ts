@@ -22,6 +22,8 @@ const BYTES = 100;
 export class ServerLog {
   readonly entries: Entry[] = [];
   isReadable = true;
+  /** What lies before it is not there any more. */
+  firstIndex = 0;
   readonly #loop: EventLoop;
   /** Told of each new entry. */
   readonly listeners = new Set<() => void>();
@@ -49,6 +51,10 @@ export class ServerLog {
     });
     for (const tell of this.listeners) tell();
     return entry;
+  }
+
+  purge(): void {
+    this.firstIndex = this.entries.length;
   }
 
   /** Index of the first entry that ends behind the position. */

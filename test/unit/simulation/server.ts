@@ -7,6 +7,7 @@ import type { EventLoop } from './event-loop.ts';
 import { type Life, unreachable } from './life.ts';
 import { type Call, isCommitted, type Write } from './plan.ts';
 import { ServerLog } from './server-log.ts';
+import type { AskedJob } from './simulated-jobs.ts';
 import { makeRow, type TableRow } from './table.ts';
 
 /** What a transaction of the relay does; decided behind its compare-and-set, done when it is committed. */
@@ -24,6 +25,7 @@ export class Server {
   readonly #byId = new Map<bigint, TableRow>();
   epoch = 0;
   offsets: SavedOffsets | null = null;
+  readonly jobs: AskedJob[] = [];
   /** Pauses that people have asked for. */
   pauses = 0;
   readonly parked = new Map<string, ParkedEntry & { readonly dueAtMs: number | null }>();
@@ -67,6 +69,12 @@ export class Server {
     return this.#byId.get(BigInt(id));
   }
 
+  /** Somebody deletes a failed row. */
+  discard(row: TableRow): void {
+    row.status = 'discarded';
+    this.#byId.delete(row.id);
+  }
+
   rowsOf(ids: Iterable<RowId>): TableRow[] {
     return [...ids].flatMap((id) => this.row(id) ?? []);
   }
@@ -100,6 +108,7 @@ export class Server {
         let change: OwnChange<T>;
         try {
           if (this.loop.unanswered.get(call) === false) throw unreachable();
+          if (this.loop.deadlocks.has(call)) throw fault('MYSQL_DEADLOCK', 'retry', 'rolled back');
           if (leader !== null && leader.epoch !== this.epoch) throw notLeading();
           change = decide();
         } catch (error) {

@@ -53,7 +53,7 @@ class Run {
     const quietMs = loop.nowMs + QUIET_MS;
     await this.#until('quiet', () => loop.nowMs >= quietMs);
     await this.#probe();
-    for (const relay of this.#world.relays) relay.stop.abort();
+    for (const relay of this.#alive()) relay.stop.abort();
     await this.#until('the relays have stopped', () => this.#alive().every(({ end }) => end !== undefined));
     const claimed = this.#world.server.rows.find(({ status }) => status === 'processing');
     if (claimed !== undefined) throw new Broken(`r${claimed.number} is still claimed when the relay has stopped`);
@@ -81,7 +81,7 @@ class Run {
     while (!isSo()) {
       const isMore = await loop.step();
       watch.check();
-      const halted = this.#alive().find(({ end, stop }) => end !== undefined && !stop.signal.aborted);
+      const halted = this.#world.relays.find(({ end, stop }) => end != null || (end === null && !stop.signal.aborted));
       if (halted !== undefined)
         throw new Broken(`${halted.life.name} halted: ${halted.end?.code} ${halted.end?.detail}`);
       if (!isMore || loop.nowMs > lastMs || loop.count > MAX_EVENTS) {
@@ -94,9 +94,23 @@ class Run {
     const { server, watch, plan } = this.#world;
     return (
       server.offsets !== null &&
+      this.#isRead() &&
       server.parked.size <= (plan.mode === 'sweep' ? 1 : 0) &&
-      server.rows.every((row) => row.status === this.#endOf(row) && (isPoisoned(row) || watch.deliveries(row) > 0))
+      server.jobs.every(({ state }) => state === 'done' || state === 'cancelled') &&
+      server.rows.every((row) => this.#isAtItsEnd(row) && (row.status !== 'published' || watch.deliveries(row) > 0))
     );
+  }
+
+  /** Whatever the log still has could park something. */
+  #isRead(): boolean {
+    const { server, plan, leadership, relays } = this.#world;
+    const relay = relays.find(({ life }) => life === leadership.leader);
+    const last = server.log.entries.findLastIndex(({ kind }) => kind !== 'own');
+    return plan.mode === 'sweep' || (relay !== undefined && relay.source.readThrough > last);
+  }
+
+  #isAtItsEnd(row: TableRow): boolean {
+    return row.status === 'discarded' || row.status === this.#endOf(row);
   }
 
   #endOf(row: TableRow): TableRow['status'] {
@@ -105,10 +119,11 @@ class Run {
 
   #whatIsMissing(): string {
     const { server, loop } = this.#world;
+    const jobs = server.jobs.map(({ id, state }) => `job ${id} ${state}`);
     const rows = server.rows
-      .filter((row) => row.status !== this.#endOf(row))
+      .filter((row) => !this.#isAtItsEnd(row))
       .map(({ number, status }) => `r${number} ${status}`);
-    return `${rows.join(', ')}; parked: ${[...server.parked.keys()].join(', ')}; ${loop.count} events`;
+    return `${[...rows, ...jobs].join(', ')}; parked: ${[...server.parked.keys()].join(', ')}; ${loop.count} events`;
   }
 
   #alive(): Relay[] {
@@ -117,14 +132,11 @@ class Run {
 
   /** Somebody looks at the failed rows now and then, and retries them when what ailed them is gone. */
   #operate(): void {
-    const { loop, server, trace } = this.#world;
+    const { loop, server } = this.#world;
     loop.in(OPERATOR_MS, () => {
       for (const row of server.rows) {
         if (row.status !== 'failed' || server.isHeld(row)) continue;
-        trace(() => `the operator retries r${row.number}`);
-        row.isMended = true;
-        row.status = 'pending';
-        row.attempts = 0;
+        this.#world.actOn(row, 'retry', true);
       }
       this.#operate();
     });

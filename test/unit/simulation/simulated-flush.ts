@@ -21,6 +21,7 @@ export class SimulatedFlushStore extends SimulatedSweepStore {
       const isDone = await this.server.transact(this.life, leader, 'flush', () => {
         const rows = this.server.rowsOf(retire);
         const isHeld = rows.some((row) => this.isHeldFor(row, LOCK_WAIT_MS));
+        this.noteHeld('flush', isHeld);
         if (isHeld) return { rows: [], apply: () => false };
         return { rows, apply: () => this.#flushed(rows, checkpoint, request.high, parked) };
       });
@@ -31,6 +32,7 @@ export class SimulatedFlushStore extends SimulatedSweepStore {
       const rows = this.server.rowsOf([...retire, ...suspects]);
       const held = rows.filter((row) => this.server.isHeld(row));
       const free = rows.filter((row) => !this.server.isHeld(row));
+      this.noteHeld('flush', held.length > 0);
       const ids = rowIds(held.map(({ id }) => id));
       const stillHeld: RetireRows[] = held.length === 0 ? [] : [{ outbox: 0, ids }];
       const checkpoint = request.checkpoint(stillHeld);

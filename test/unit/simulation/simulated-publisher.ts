@@ -1,4 +1,4 @@
-import { fault } from '../../../src/model/fault.ts';
+import { fault, type RelayError } from '../../../src/model/fault.ts';
 import type {
   ProducerIdentity,
   Publisher,
@@ -31,13 +31,14 @@ export class SimulatedPublisher implements Publisher {
   }
 
   connect(): Promise<void> {
-    return this.#life.ask('other', () => undefined);
+    return this.#life.ask('other', () => this.#reach());
   }
 
   async topic(name: string, refresh = false): Promise<TopicState> {
     const known = this.#known.get(name);
     if (known !== undefined && !refresh) return known;
     const state = await this.#life.ask('topic', (): TopicState => {
+      if (!this.#broker.isReachable) return { as: 'unusable', fault: unreachable().fault };
       const topic = this.#broker.topics.get(name)!;
       if (!topic.isKnown)
         return { as: 'unusable', fault: fault('KAFKA_UNKNOWN_TOPIC_OR_PARTITION', 'park', name).fault };
@@ -48,7 +49,10 @@ export class SimulatedPublisher implements Publisher {
   }
 
   newProducer(): Promise<ProducerIdentity> {
-    return this.#life.ask('other', () => ({ id: this.#broker.newProducer(), epoch: 0 }));
+    return this.#life.ask('other', () => {
+      this.#reach();
+      return { id: this.#broker.newProducer(), epoch: 0 };
+    });
   }
 
   send({ topic, partition, bytes }: SealedBatch): Promise<SendOutcome> {
@@ -74,20 +78,27 @@ export class SimulatedPublisher implements Publisher {
     return Promise.resolve();
   }
 
+  #reach(): void {
+    if (!this.#broker.isReachable) throw unreachable();
+  }
+
   /** Null: no answer. */
   #arrives(sending: Sending): SendOutcome | null {
     if (!this.#life.hasSent()) return null;
+    if (!this.#broker.isReachable) return { as: 'refused', fault: unreachable().fault };
     const how = this.#broker.partition(sending.topic, sending.partition).fault;
     switch (how) {
       case 'refused':
         return { as: 'refused', fault: fault('KAFKA_NOT_ENOUGH_REPLICAS', 'retry', 'a replica is away').fault };
+      case 'producer':
+        return { as: 'refused', fault: fault('KAFKA_INVALID_PRODUCER_EPOCH', 'renew', 'another one is newer').fault };
       case 'forbidden':
         return { as: 'refused', fault: fault('KAFKA_TOPIC_AUTHORIZATION_FAILED', 'park', 'no right to write').fault };
       case 'lost':
         return null;
       case 'late':
         this.#life.loop.in(LATE_MS, () => {
-          this.#watch.faulted();
+          this.#watch.mayMix();
           this.#broker.append(sending);
         });
         return null;
@@ -104,6 +115,10 @@ export class SimulatedPublisher implements Publisher {
 function outcomeOf(appended: ReturnType<Broker['append']>): SendOutcome {
   if (appended === 'appended' || appended === 'duplicate') return { as: 'acked', duplicate: appended === 'duplicate' };
   return { as: 'refused', fault: fault(`KAFKA_${appended.refused}`, appended.disposition, 'the broker says so').fault };
+}
+
+function unreachable(): RelayError {
+  return fault('KAFKA_UNREACHABLE', 'retry', 'no broker can be reached');
 }
 
 function uncertain(): SendOutcome {

@@ -1,4 +1,4 @@
-import { fault } from '../../../src/model/fault.ts';
+import { type Fault, fault, RelayError } from '../../../src/model/fault.ts';
 import type { Checkpoint } from '../../../src/model/position.ts';
 import type { RowCursor } from '../../../src/model/row.ts';
 import type { Source, Transaction, TransactionGroup } from '../../../src/model/source.ts';
@@ -13,6 +13,9 @@ export class SimulatedSource implements Source {
   /** Ends the streams that are open. */
   #cut = new AbortController();
 
+  /** Behind the last entry that was read, and routed; -1: nothing is read now. */
+  readThrough = -1;
+
   constructor(log: ServerLog, life: Life) {
     this.#log = log;
     this.#life = life;
@@ -25,13 +28,23 @@ export class SimulatedSource implements Source {
   }
 
   async *stream(from: Checkpoint, signal: AbortSignal, tolerant = false): AsyncIterable<TransactionGroup> {
+    try {
+      yield* this.#stream(from, signal, tolerant);
+    } finally {
+      this.readThrough = -1;
+    }
+  }
+
+  async *#stream(from: Checkpoint, signal: AbortSignal, tolerant: boolean): AsyncIterable<TransactionGroup> {
     const begin = this.#log.behind(from.position);
     const cut = this.#cut.signal;
     for (let at = begin; ;) {
       await this.#life.ask('stream', () => undefined);
+      this.readThrough = at;
       if (at >= this.#log.entries.length) await this.#grown(signal, cut);
       if (signal.aborted) return;
       if (!this.#log.isReadable) throw fault('BINLOG_NOT_PERMITTED', 'halt', 'the right to read was taken away');
+      if (at < this.#log.firstIndex) throw new RelayError(purged());
       if (cut.aborted) throw fault('BINLOG_CONNECTION_LOST', 'retry', 'the stream was cut');
       const { entries } = this.#log;
       const isTolerated = (entry: Entry): boolean => tolerant && entry.index === begin;
@@ -96,4 +109,8 @@ export class SimulatedSource implements Source {
       cut.addEventListener('abort', wake, { once: true });
     });
   }
+}
+
+export function purged(): Fault {
+  return fault('BINLOG_POSITION_UNUSABLE', 'halt', 'the log was purged').fault;
 }

@@ -1,4 +1,4 @@
-import { fault } from '../../../src/model/fault.ts';
+import { type Fault, fault } from '../../../src/model/fault.ts';
 import type { ParkedEntry } from '../../../src/model/parked.ts';
 import type { Checkpoint, Position } from '../../../src/model/position.ts';
 import type { Field } from '../../../src/model/row.ts';
@@ -15,8 +15,9 @@ import type { Call } from './plan.ts';
 import type { Leadership } from './leadership.ts';
 import type { Life } from './life.ts';
 import { type OwnChange, type Server, SERVER_UUID } from './server.ts';
+import { purged } from './simulated-source.ts';
 import { LOCK_WAIT_MS, SimulatedFlushStore } from './simulated-flush.ts';
-import { cursorOf, type TableRow } from './table.ts';
+import { cursorOf, headerId, type TableRow, textField } from './table.ts';
 
 /** MySQL as one process of the relay sees it. */
 export class SimulatedStore extends SimulatedFlushStore {
@@ -56,9 +57,9 @@ export class SimulatedStore extends SimulatedFlushStore {
     return this.life.ask('other', () => this.server.offsets);
   }
 
-  /** Its log is never lost. */
-  positionFault(): Promise<null> {
-    return Promise.resolve(null);
+  positionFault({ position }: Checkpoint): Promise<Fault | null> {
+    const { log } = this.server;
+    return this.life.ask('other', () => (log.behind(position) < log.firstIndex ? purged() : null));
   }
 
   parked(): Promise<readonly ParkedEntry[]> {
@@ -108,13 +109,17 @@ export class SimulatedStore extends SimulatedFlushStore {
     });
   }
 
-  idempotencyKeys(): Promise<ReadonlyMap<RowId, Field>> {
-    throw new Error('no schedule moves to another server');
+  idempotencyKeys(_outbox: number, ids: Iterable<RowId>): Promise<ReadonlyMap<RowId, Field>> {
+    return this.life.ask('other', () => {
+      const visible = this.server.rowsOf(ids).filter(({ entry }) => entry.isVisible);
+      return new Map(visible.map((row) => [row.id, textField(headerId(row))]));
+    });
   }
 
   fail(leader: Leader, failures: readonly RowFailure[]): Promise<readonly RowFailure[]> {
     return this.server.transact(this.life, leader, 'fail', () => {
       const held = failures.filter(({ id }) => this.server.rowsOf([id]).some((row) => this.server.isHeld(row)));
+      this.noteHeld('fail', held.length > 0);
       const free = failures.filter((failure) => !held.includes(failure));
       return {
         rows: this.server.rowsOf(free.map(({ id }) => id)),

@@ -3,6 +3,7 @@ import type { RowCursor } from '../../../src/model/row.ts';
 import type { RowId } from '../../../src/model/row-ids.ts';
 import type { Candidate, Leader, Outcome, RowFailure, SweepCursor, SweepPage } from '../../../src/model/store.ts';
 import type { Life } from './life.ts';
+import type { Call } from './plan.ts';
 import type { Server } from './server.ts';
 import { cursorOf, scopeKeyOf, type TableRow } from './table.ts';
 
@@ -101,6 +102,7 @@ export class SimulatedSweepStore {
         back: outcome.back.filter(isHeld),
         failures: outcome.failures.filter(({ id }) => isHeld(id)),
       };
+      this.noteHeld('write back', rest.published.length > 0);
       return {
         rows: [...published, ...back, ...this.server.rowsOf(failures.map(({ id }) => id))],
         apply: () => {
@@ -111,6 +113,11 @@ export class SimulatedSweepStore {
         },
       };
     });
+  }
+
+  protected noteHeld(call: Call, isHeld: boolean): void {
+    if (isHeld) this.life.held.add(call);
+    else this.life.held.delete(call);
   }
 
   protected account(row: TableRow, { as, error }: RowFailure): void {

@@ -3,7 +3,7 @@ import { emptyRow, type Field, Form, type OutboxRow, type RowCursor } from '../.
 import type { Entry } from './server-log.ts';
 import { AGGREGATES, type PlannedRow, type Poison } from './plan.ts';
 
-export type Status = 'pending' | 'processing' | 'published' | 'failed';
+export type Status = 'pending' | 'processing' | 'published' | 'failed' | 'discarded';
 
 /** One row of the outbox table. */
 export interface TableRow {
@@ -21,6 +21,10 @@ export interface TableRow {
   claimedBy: number | null;
   attempts: number;
   lastError: string | null;
+  /** How often it had been refused when somebody retried it: nothing of that is on its account. */
+  refusalsForgiven: number;
+  /** What came behind it did not wait then, where failed rows release. */
+  timesFailed: number;
   /** An operator has seen to it: it is not refused any more. */
   isMended: boolean;
   /** Transactions that hold it, the application's and the relay's. */
@@ -39,6 +43,8 @@ export function makeRow(plan: PlannedRow, number: number, id: bigint, entry: Ent
     claimedBy: null,
     attempts: 0,
     lastError: null,
+    refusalsForgiven: 0,
+    timesFailed: 0,
     isMended: false,
     holders: 0,
   };
@@ -84,9 +90,11 @@ function fill(row: OutboxRow, from: TableRow): void {
   put(row.idempotencyKey, headerId(from));
 }
 
+export function textField(text: string | null): Field {
+  const buffer = Buffer.from(text ?? '');
+  return { form: text === null ? Form.Null : Form.Text, buffer, start: 0, end: buffer.length };
+}
+
 function put(field: Field, text: string | null): void {
-  field.form = text === null ? Form.Null : Form.Text;
-  field.buffer = Buffer.from(text ?? '');
-  field.start = 0;
-  field.end = field.buffer.length;
+  Object.assign(field, textField(text));
 }
