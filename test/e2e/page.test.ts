@@ -120,8 +120,11 @@ test.concurrent(
     expect(await bed.count('outbox', `id = ${id}`)).toBe(1);
     expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe(`Discard row ${id}`);
     // It is no button while the relay, or an answer of it, is waited for.
-    await page.getByRole('button', { name: `Discard row ${id}`, disabled: false }).waitFor();
-    await page.keyboard.press('Enter');
+    const isAsked = async (): Promise<boolean> => {
+      if (!(await dialog.isVisible())) await page.keyboard.press('Enter');
+      return dialog.isVisible();
+    };
+    await until(isAsked, { withinMs: 15_000, everyMs: 500, what: 'the question' });
     await dialog.getByRole('button', { name: 'Discard it' }).click();
     await page.getByText(`Row ${id} is deleted.`).waitFor();
     expect(await bed.count('outbox', `id = ${id}`)).toBe(0);
