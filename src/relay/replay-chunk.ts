@@ -44,6 +44,7 @@ export interface ReplayChunkDeps {
 }
 
 export interface ChunkResult {
+  /** Or may have been, where the chunk is to be begun again. */
   readonly sent: number;
   /** Not there, or not published any more. */
   readonly gone: number;
@@ -113,13 +114,14 @@ export class ReplayChunk {
       swept.belongTo(null);
       if (serving !== null) this.#release(serving);
     }
-    const { sent, failures, unsent } = rows;
+    const { sent, failures, unsent, open } = rows;
     const why = signal.aborted
       ? 'the relay stops'
       : serving?.isOver === true
         ? 'its live rows could not be held'
         : 'a lane could not deliver';
-    return { sent, gone, failures, again: unsent === 0 ? null : why };
+    // What was given up on its way may have been sent, and is to be sent again.
+    return { sent: sent + open, gone, failures, again: unsent + open === 0 ? null : why };
   }
 
   /** Topics that nobody like us can write to; a text: some topic cannot be asked for now. */

@@ -98,11 +98,12 @@ export class Term {
 
   /** What leaders before this one left: claims are rows that wait again, parked scopes go on waiting. */
   async #takeOver(): Promise<void> {
-    const { store, publisher, clock, log } = this.#deps;
+    const { store, clock, log } = this.#deps;
+    const { scopes, topics } = this.#parts;
     if (this.#parts.sweeper === null) return;
     const claims = await store.releaseClaims(this.#leader);
     if (claims > 0) log.info('claims-released', { rows: claims });
-    await takeOverScopes({ store, publisher, clock, log, scopes: this.#parts.scopes });
+    await takeOverScopes({ store, topics, clock, log, scopes, signal: this.#endReading.signal });
   }
 
   async #work(waits: () => boolean): Promise<void> {

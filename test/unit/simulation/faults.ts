@@ -17,7 +17,9 @@ export function endMs(fault: PlannedFault): number {
         : 'restMs' in fault
           ? fault.restMs + SHUTDOWN_MS
           : 0;
-  return fault.atMs + lastsMs + (fault.kind === 'log' ? LOG_RETRY_MS : 0);
+  // A purge tells only when the log is read anew; the term that follows takes its time.
+  const isLate = fault.kind === 'log' || fault.kind === 'purge';
+  return fault.atMs + lastsMs + (isLate ? LOG_RETRY_MS : 0);
 }
 
 /** Begins what a plan has in store, and sees to it that it ends. */

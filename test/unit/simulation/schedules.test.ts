@@ -151,13 +151,16 @@ describe('lanes', () => {
     expect(says('topic-grown')).toBe(true);
   });
 
-  test('M10: the next leader finds more partitions than the parked one is of', async () => {
+  test.each([
+    { kind: 'crash', atMs: 4_000, downMs: 0 },
+    { kind: 'lock', atMs: 4_000 },
+  ] as const)('M10: the next leader finds more partitions than the parked one is of ($kind)', async (end) => {
     const { order, says } = await runSchedule({
       writes: [commit(FLOWING_MS, [E]), commit(5_000, [E])],
       faults: [
         { kind: 'partition', atMs: 50, forMs: 7_000, topic: 0, partition: 0, how: 'refused' },
         { kind: 'grow', atMs: 3_000 },
-        { kind: 'crash', atMs: 4_000, downMs: 0 },
+        end,
       ],
     });
     expect(order).toEqual([0, 1]);

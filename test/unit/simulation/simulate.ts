@@ -50,8 +50,12 @@ class Run {
   async toTheEnd(): Promise<void> {
     const { loop } = this.#world;
     await this.#until('everything is delivered', () => loop.nowMs > this.#calmMs && this.#isDelivered());
-    const quietMs = loop.nowMs + QUIET_MS;
-    await this.#until('quiet', () => loop.nowMs >= quietMs);
+    // What was read last may park something yet.
+    let quietMs = loop.nowMs + QUIET_MS;
+    await this.#until('quiet', () => {
+      if (!this.#isDelivered()) quietMs = loop.nowMs + QUIET_MS;
+      return loop.nowMs >= quietMs;
+    });
     await this.#probe();
     for (const relay of this.#alive()) relay.stop.abort();
     await this.#until('the relays have stopped', () => this.#alive().every(({ end }) => end !== undefined));

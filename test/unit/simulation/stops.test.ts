@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { A, atEach, C, commit, delayed, FLOWING_MS, runSchedule } from './run-schedule.ts';
+import { A, atEach, C, commit, delayed, FLOWING_MS, refused, runSchedule } from './run-schedule.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -30,6 +30,24 @@ test('told to stop while no broker can be reached: it stops without a fault, and
   });
   expect(says('relay 1 says relay-state {"from":"stopping","to":"stopped"}')).toBe(true);
   expect(deliveries).toEqual([1, 1]);
+});
+
+test('rows are sent again while the log is purged and the term ends, whenever it is: none is left out of the job', async () => {
+  const outcomes = await atEach({ from: 1_400, to: 1_600, step: 5 }, (atMs) => ({
+    delaysMs: [0, 1, 1, 24],
+    sizes: { batchRecords: 1, flushRows: 1, sweepRows: 1, poolBuffers: 4 },
+    writes: [commit(0, [refused(A)])],
+    faults: [
+      { kind: 'republish', atMs: 182, aggregate: -1, cancelMs: null },
+      { kind: 'lock', atMs: 950 },
+      { kind: 'purge', atMs },
+    ],
+  }));
+  for (const { world } of outcomes) {
+    expect(world.server.jobs.map(({ state, progress }) => [state, progress])).toEqual([
+      ['done', expect.objectContaining({ sent: 1 })],
+    ]);
+  }
 });
 
 test('I2: rows are sent again while more of their aggregate come: nobody sees them mixed', async () => {
