@@ -90,7 +90,8 @@ export async function runRelay(deps: RelayDeps, stop: AbortSignal): Promise<Faul
         error instanceof RelayError
           ? error.fault
           : { code: 'INTERNAL', disposition: 'halt', detail: 'running the relay', cause: error };
-      if (stop.aborted) {
+      // What a server says now changes nothing; a bug of ours is told whenever it shows.
+      if (stop.aborted && fault.code !== 'INTERNAL') {
         enter('stopped');
         return null;
       }
