@@ -118,6 +118,13 @@ export interface Outcome {
   readonly back: readonly RowId[];
 }
 
+/** What came of claims of leaders before this one. */
+export interface ReleasedClaims {
+  readonly released: number;
+  /** Still claimed: somebody holds them. */
+  readonly held: readonly Candidate[];
+}
+
 /** Rows as they are in the table now, locked for as long as they are read. */
 export interface FoundRows {
   /** In the order asked for; those that are not there, not pending or not due are left out. */
@@ -204,8 +211,11 @@ export interface Store {
   claimedRows(leader: Leader, outbox: number, ids: readonly RowId[]): Promise<RowCursor>;
   /** Writes back what was claimed. Returns those that somebody holds: not done. */
   writeBack(leader: Leader, outbox: number, outcome: Outcome): Promise<Outcome>;
-  /** Rows that leaders before this one had claimed are pending again. Returns how many. */
-  releaseClaims(leader: Leader): Promise<number>;
+  /**
+   * Rows that leaders before this one had claimed are pending again: all, or of these only. Waits for nobody. Throws
+   * (retry) where a thousand of one outbox are held.
+   */
+  releaseClaims(leader: Leader, only: readonly Candidate[] | null): Promise<ReleasedClaims>;
   /** False: the row is `failed` no longer (retried, discarded). */
   isFailed(outbox: number, id: RowId): Promise<boolean>;
   close(): Promise<void>;

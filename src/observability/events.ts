@@ -71,6 +71,11 @@ export const EVENTS = {
       'A fault has ended the term: the next begins at the saved checkpoint.',
     ),
     'claims-released': event('info', ['rows'], 'Rows that an earlier leader had claimed are pending again.'),
+    'claims-held': event(
+      'warn',
+      ['rows'],
+      'The application holds rows that an earlier leader had claimed: their aggregates wait (`CLAIM_HELD`) until it lets go.',
+    ),
   },
   position: {
     'first-start': event('info', ['position'], 'No checkpoint was saved: it begins here.'),

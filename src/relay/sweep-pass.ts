@@ -1,5 +1,6 @@
 import type { Clock } from '../model/clock.ts';
 import type { Candidate, Store, SweepCursor } from '../model/store.ts';
+import type { HeldClaims } from './held-claims.ts';
 import type { Parking, Serving } from './parking.ts';
 import type { RoundResult, SweepRound } from './sweep-round.ts';
 import type { Topics } from './topics.ts';
@@ -14,6 +15,7 @@ export interface SweepPassDeps {
   readonly parking: Parking;
   readonly topics: Topics;
   readonly round: SweepRound;
+  readonly heldClaims: HeldClaims;
   readonly clock: Clock;
   readonly batchRows: number;
   /** By outbox: true where rows are kept as they are. */
@@ -28,8 +30,10 @@ export class SweepPass {
     this.#deps = deps;
   }
 
-  writeBack(): Promise<number> {
-    return this.#deps.round.writeBack();
+  /** What was done before comes first: what it claimed is settled in the table, and what leaders before had claimed. */
+  async settleClaims(): Promise<void> {
+    await this.#deps.round.writeBack();
+    await this.#deps.heldClaims.retry();
   }
 
   /** Rows of one page, those under no scope. */
@@ -62,7 +66,8 @@ export class SweepPass {
         after = look.next;
       } while (after !== null);
     }
-    return { settled, isShort: serving.isOver };
+    const isHeld = this.#deps.heldClaims.rows.some((row) => !this.#isOutside(serving, row));
+    return { settled, isShort: serving.isOver || isHeld };
   }
 
   #isOutside(serving: Serving | null, { topic, key }: Candidate): boolean {

@@ -12,6 +12,7 @@ import type { RowId } from '../model/row-ids.ts';
 import type { Candidate, Leader, Outcome, Store } from '../model/store.ts';
 import type { Claims } from './claimed-rows.ts';
 import type { Flusher } from './flusher.ts';
+import { type HeldClaims, pairOf } from './held-claims.ts';
 import type { LaneSender } from './lane-sender.ts';
 import type { Parking, Serving } from './parking.ts';
 import type { PayloadCheck } from './payload-check.ts';
@@ -30,6 +31,7 @@ export interface SweepRoundDeps {
   readonly store: Store;
   readonly leader: Leader;
   readonly claims: Claims;
+  readonly heldClaims: HeldClaims;
   readonly topics: Topics;
   readonly parking: Parking;
   readonly sender: LaneSender;
@@ -70,9 +72,10 @@ export class SweepRound {
 
   /** `serving`: the pass that it belongs to; null: rows under no scope. Throws a `RelayError`. */
   async run(candidates: readonly Candidate[], serving: Serving | null, signal: AbortSignal): Promise<RoundResult> {
-    const { store, leader, claims, isTailing, router, noteHigh, abandon } = this.#deps;
+    const { store, leader, claims, heldClaims, isTailing, router, noteHigh, abandon } = this.#deps;
     const { outbox } = candidates[0];
-    const sendable = await this.#withTopics(candidates, signal);
+    const ahead = candidates.filter((row) => !heldClaims.isBehind(row));
+    const sendable = await this.#withTopics(ahead, signal);
     const head = await store.logEnd();
     if (isTailing() && head !== null && !(await router.hasRouted(head, FENCE_MS, signal))) return NOTHING_DONE;
     if (head !== null) noteHigh(head);
@@ -277,10 +280,6 @@ function notBehind(candidates: readonly Candidate[], waiting: ReadonlySet<RowId>
     if (waiting.has(candidate.id)) blocked.add(pairOf(candidate));
     return !blocked.has(pairOf(candidate));
   });
-}
-
-function pairOf({ topic, key }: Candidate): string {
-  return `${topic ?? ''}\0${key.toString('latin1')}`;
 }
 
 /** By what the rows take in memory. */

@@ -9,6 +9,7 @@ import type { SweepSettings } from '../model/settings.ts';
 import type { RelayStats } from '../model/stats.ts';
 import type { Leader, Store, SweepCursor } from '../model/store.ts';
 import type { Flusher } from './flusher.ts';
+import type { HeldClaims } from './held-claims.ts';
 import type { LaneSender } from './lane-sender.ts';
 import type { Parking } from './parking.ts';
 import type { Router } from './router.ts';
@@ -38,6 +39,7 @@ export interface SweeperDeps {
   readonly flusher: Flusher;
   readonly router: Router;
   readonly pass: SweepPass;
+  readonly heldClaims: HeldClaims;
   /** Shared with who else puts rows of the tables into the lanes. */
   readonly turns: Turns;
   readonly clock: Clock;
@@ -110,8 +112,8 @@ export class Sweeper {
 
   /** Returns for how long there is nothing to do. */
   async #once(signal: AbortSignal): Promise<number> {
-    const { clock, settings, pass } = this.#deps;
-    await pass.writeBack();
+    const { clock, settings, pass, heldClaims } = this.#deps;
+    await pass.settleClaims();
     let isBusy = false;
     if (clock.nowMs() >= this.#nextServingMs) {
       const servedBefore = this.#served;
@@ -131,7 +133,8 @@ export class Sweeper {
       const dueMs = settled > 0 ? null : await this.#nextDueRowMs();
       this.#nextRoundMs = clock.nowMs() + Math.min(restMs, Math.max(dueMs ?? Infinity, leastMs));
     }
-    return isBusy ? 0 : Math.max(0, Math.min(this.#nextRoundMs, this.#nextDueScopeMs()) - clock.nowMs());
+    const nextMs = Math.min(this.#nextRoundMs, this.#nextDueScopeMs(), heldClaims.nextTryMs);
+    return isBusy ? 0 : Math.max(0, nextMs - clock.nowMs());
   }
 
   async #nextDueRowMs(): Promise<number | null> {

@@ -10,6 +10,7 @@ import type { Leader, ServerFacts } from '../model/store.ts';
 import { Claims } from './claimed-rows.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { Flusher } from './flusher.ts';
+import { HeldClaims } from './held-claims.ts';
 import { JobRunner } from './job-runner.ts';
 import { LaneSender } from './lane-sender.ts';
 import { Parking } from './parking.ts';
@@ -43,6 +44,7 @@ export interface TermParts {
   readonly flusher: Flusher;
   readonly reader: Reader;
   readonly round: SweepRound;
+  readonly heldClaims: HeldClaims;
   /** Null: every outbox is only kept. */
   readonly sweeper: Sweeper | null;
   readonly jobs: JobRunner | null;
@@ -131,16 +133,32 @@ export function termParts({ deps, leader, facts, start, abandon, onFault, onResy
     mode: settings.sweep.mode,
     takeOverMs: settings.relay.takeOverMs,
   });
+  const heldClaims = new HeldClaims({ store, leader, scopes, topics, parking, clock, log });
   const round = new SweepRound({
-    ...{ store, leader, claims, topics, parking, sender, flusher, router, verdicts, payloads, pool, clock },
+    ...{ store, leader, claims, heldClaims, topics, parking, sender, flusher, router, verdicts, payloads, pool, clock },
     ...{ isTailing, abandon },
     noteHigh: (head) => (high = further(high, head)),
   });
   const { batchRows } = settings.sweep;
-  const pass = new SweepPass({ store, parking, topics, round, clock, batchRows, keeps });
+  const pass = new SweepPass({ store, parking, topics, round, heldClaims, clock, batchRows, keeps });
   const sweeper = canSweep
     ? new Sweeper({
-        ...{ store, leader, scopes, topics, parking, sender, flusher, router, pass, turns, clock, log, keeps },
+        ...{
+          store,
+          leader,
+          scopes,
+          topics,
+          parking,
+          sender,
+          flusher,
+          router,
+          pass,
+          heldClaims,
+          turns,
+          clock,
+          log,
+          keeps,
+        },
         ...{ settings: settings.sweep, stats, isTailing },
         high: () => high,
       })
@@ -157,7 +175,7 @@ export function termParts({ deps, leader, facts, start, abandon, onFault, onResy
           isReconciled: () => !scopes.hasEverything && comparePositions(router.routedThrough.position, start.high) >= 0,
         });
   const probe = probeOf({ clock, window, pool, scopes, topics, router, flusher, isTailing, high: highest });
-  return { scopes, topics, parking, sender, flusher, reader, round, sweeper, jobs: runner, probe };
+  return { scopes, topics, parking, sender, flusher, reader, round, heldClaims, sweeper, jobs: runner, probe };
 }
 
 function further(a: Position, b: Position): Position {

@@ -99,11 +99,12 @@ export class Term {
   /** What leaders before this one left: claims are rows that wait again, parked scopes go on waiting. */
   async #takeOver(): Promise<void> {
     const { store, clock, log } = this.#deps;
-    const { scopes, topics } = this.#parts;
+    const { scopes, topics, heldClaims } = this.#parts;
     if (this.#parts.sweeper === null) return;
-    const claims = await store.releaseClaims(this.#leader);
-    if (claims > 0) log.info('claims-released', { rows: claims });
-    await takeOverScopes({ store, topics, clock, log, scopes, signal: this.#endReading.signal });
+    const signal = this.#endReading.signal;
+    await heldClaims.release();
+    await takeOverScopes({ store, topics, clock, log, scopes, signal });
+    await heldClaims.park(signal);
   }
 
   async #work(waits: () => boolean): Promise<void> {

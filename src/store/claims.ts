@@ -11,9 +11,8 @@ import type { RowLocks } from './row-locks.ts';
 import type { Session } from './session.ts';
 import type { WaitingTable } from './waiting-table.ts';
 
-/** Claims of earlier leaders that are released in one transaction, and how often those that somebody holds are tried. */
+/** Claims of earlier leaders that are released in one transaction; so many of them may be held by others. */
 const RELEASED_AT_ONCE = 1_000;
-const RELEASE_TRIES = 5;
 
 export interface ClaimParts {
   readonly offsets: OffsetsRow;
@@ -107,36 +106,59 @@ export class Claims {
     };
   }
 
-  /** What is claimed and not ours is pending again. Throws a `RelayError` (retry) while somebody holds such a row. */
-  async releaseOthers(session: Session, leader: Leader): Promise<number> {
+  /** The condition of rows that are claimed, and not by this leader. */
+  others({ epoch }: Leader): string {
+    const whose = this.#claimedBy === null ? '' : ` AND NOT (${this.#claimedBy} <=> ${ownerOf(epoch)})`;
+    return `${this.#status} = 'processing'${whose}`;
+  }
+
+  /** What is claimed and not ours is pending again: all, or of these only. Waits for nobody. */
+  async releaseOthers(
+    session: Session,
+    leader: Leader,
+    only: readonly RowId[] | null,
+  ): Promise<{ released: number; held: readonly RowId[] }> {
     const { offsets, locks, changes } = this.#parts;
     const doing = `releasing claims on rows of ${this.#table}`;
-    const others = `${this.#status} = 'processing'${
-      this.#claimedBy === null ? '' : ` AND NOT (${this.#claimedBy} <=> ${ownerOf(leader.epoch)})`
-    }`;
+    const others = this.others(leader);
+    const held: RowId[] = [];
     let released = 0;
-    for (let tries = 1; ;) {
-      const stale = await this.#stale(session, others);
-      if (stale.length === 0) return released;
-      const done = await unlessHeld(
-        relayTransaction(session, offsets, leader, doing, async () => {
-          const { free } = await locks.take(session, rowIds(stale));
-          // When nothing is free, this waits for it: nobody else writes before claims are released.
-          return changes.release(session, free.length === 0 ? stale : [...free], others);
-        }),
-      );
+    for (;;) {
+      const stale = await this.#stale(session, others, only, held);
+      if (stale.length === 0) return { released, held };
+      let left: Iterable<RowId> = stale;
+      const release = async (): Promise<number | null> => {
+        const taken = await locks.take(session, rowIds(stale));
+        left = taken.held;
+        return taken.free.length === 0 ? null : changes.release(session, [...taken.free], others);
+      };
+      const done = await unlessHeld(relayTransaction(session, offsets, leader, doing, release));
       released += done ?? 0;
-      if (done === null && tries++ === RELEASE_TRIES) {
-        throw fault('MYSQL_LOCK_WAIT', 'retry', `${doing}: somebody holds rows that an earlier leader has claimed`);
-      }
+      // Of a transaction that had to wait, for a gap of the index say, nothing is done.
+      held.push(...(done === null ? stale : left));
+      if (held.length > RELEASED_AT_ONCE)
+        throw fault('MYSQL_LOCK_WAIT', 'retry', `${doing}: somebody holds too many that an earlier leader has claimed`);
     }
   }
 
-  async #stale(session: Session, others: string): Promise<RowId[]> {
+  /** Some of those that are not known as held. */
+  async #stale(
+    session: Session,
+    others: string,
+    only: readonly RowId[] | null,
+    held: readonly RowId[],
+  ): Promise<RowId[]> {
+    if (only?.length === 0) return [];
     const { index, hasIntegerId } = await this.#parts.waiting.facts(session);
+    const except =
+      held.length === 0 ? '' : ` AND ${this.#id} NOT IN (${await this.#literals.list(session, rowIds(held))})`;
+    const where =
+      only === null
+        ? `FORCE INDEX (${index}) WHERE ${others}`
+        : `FORCE INDEX (PRIMARY) WHERE ${this.#id} IN (${await this.#literals.list(session, rowIds(only))}) AND ${others}`;
     const { rows } = await session.raw(
       `looking for claims on rows of ${this.#table}`,
-      `SELECT ${this.#id} FROM ${this.#table} FORCE INDEX (${index}) WHERE ${others} LIMIT ${RELEASED_AT_ONCE}`,
+      `SELECT ${this.#id} FROM ${this.#table} ${where}${except} LIMIT ${RELEASED_AT_ONCE}`,
     );
     return rows.map(([id]) => (hasIntegerId ? BigInt(String(id)) : id!.toString('hex')));
   }

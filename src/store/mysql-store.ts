@@ -15,6 +15,7 @@ import type {
   Leader,
   NewBeginning,
   Outcome,
+  ReleasedClaims,
   RowFailure,
   SavedOffsets,
   ServerFacts,
@@ -265,11 +266,19 @@ export class MysqlStore implements Store {
     );
   }
 
-  releaseClaims(leader: Leader): Promise<number> {
+  releaseClaims(leader: Leader, only: readonly Candidate[] | null): Promise<ReleasedClaims> {
     return this.#write(this.#sweeping, leader, async (session) => {
-      let released = 0;
-      for (const swept of this.#swept) released += (await swept?.claims.releaseOthers(session, leader)) ?? 0;
-      return released;
+      const all = { released: 0, held: [] as Candidate[] };
+      for (const [outbox, swept] of this.#swept.entries()) {
+        if (swept === null) continue;
+        const { select, claims } = swept;
+        const ids = only?.filter((row) => row.outbox === outbox).map(({ id }) => id) ?? null;
+        const { released, held } = await claims.releaseOthers(session, leader, ids);
+        all.released += released;
+        // Who held a row may have settled it meanwhile.
+        all.held.push(...(await select.candidates(session, held, claims.others(leader))));
+      }
+      return all;
     });
   }
 

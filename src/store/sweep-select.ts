@@ -95,10 +95,15 @@ export class SweepSelect {
     return this.#ids(session, facts, await this.#behind(session, after, ''), this.#order(), limit);
   }
 
-  async candidates(session: Session, ids: readonly RowId[]): Promise<readonly Candidate[]> {
+  /** Those of the ids for which the condition holds, in their order. */
+  async candidates(
+    session: Session,
+    ids: readonly RowId[],
+    condition: string = this.pendingAndDue,
+  ): Promise<readonly Candidate[]> {
     if (ids.length === 0) return [];
     const list = await this.#literals.list(session, rowIds(ids));
-    const where = `FORCE INDEX (PRIMARY) WHERE ${this.#id} IN (${list}) AND ${this.pendingAndDue}`;
+    const where = `FORCE INDEX (PRIMARY) WHERE ${this.#id} IN (${list}) AND ${condition}`;
     const { rows } = await this.#candidates(session, where);
     const byId = new Map(rows.map((row) => [row.id, row]));
     return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);

@@ -68,7 +68,7 @@ test('S12 S6 parked scopes, claims of leaders before, history, and a barrier', a
   ]);
   const ids = await bed.insert(3);
   await bed.sql("UPDATE outbox SET status = 'processing', claimed_by = X'00' WHERE id = ?", [ids[0]]);
-  expect(await store.releaseClaims(leader)).toBe(1);
+  expect(await store.releaseClaims(leader, null)).toEqual({ released: 1, held: [] });
   expect(await store.leaveHistory(leader, 0)).toBe(3);
   expect(await bed.ids('published')).toEqual(ids);
 });

@@ -205,7 +205,7 @@ describe('written back', () => {
     expect(idsOf(await store.claimedRows(leader, 0, ids))).toEqual(ids.slice(1));
     const outcome = { published: [ids[1]], failures: [failure(ids[2], 'failed')], back: [] };
     expect(await store.writeBack(leader, 0, outcome)).toEqual(NOTHING);
-    expect(await store.releaseClaims(leader)).toBe(1);
+    expect(await store.releaseClaims(leader, null)).toEqual({ released: 1, held: [] });
     expect(await bed.ids('pending')).toEqual([ids[0], ids[3]]);
     await leader.release();
     await store.close();
@@ -259,35 +259,72 @@ describe('S12 claims of leaders before', () => {
     const store = bed.store();
     const leader = await bed.lead(store);
     await store.claim(leader, 0, ids.slice(2_500, 2_550));
-    expect(await store.releaseClaims(leader)).toBe(2_500);
+    expect(await store.releaseClaims(leader, null)).toEqual({ released: 2_500, held: [] });
     expect(await bed.ids('processing')).toEqual(ids.slice(2_500, 2_550));
     const [row] = await bed.sql(
       "SELECT COUNT(claimed_by) + COUNT(claimed_at) AS n FROM outbox WHERE status = 'pending'",
     );
     expect(Number(row['n'])).toBe(0);
-    expect(await store.releaseClaims(leader)).toBe(0);
+    expect(await store.releaseClaims(leader, null)).toEqual({ released: 0, held: [] });
     await expect(before.writeBack(first, 0, { ...NOTHING, published: ids.slice(0, 9) })).rejects.toMatchObject({
       fault: { code: 'LEADERSHIP_LOST' },
     });
   });
 
-  test('one that somebody holds is waited for, and at last said: order would break over it', async () => {
+  test('those that somebody holds are named, and waited for by nobody', async () => {
+    await using bed = await StoreBed.open();
+    const store = bed.store();
+    const leader = await bed.lead(store);
+    const ids = await bed.insert(6);
+    await bed.sql("UPDATE outbox SET status = 'processing', claimed_by = X'00' WHERE id <> ?", [ids[5]]);
+    const holder = await hold(bed, [ids[1], ids[3], ids[5]]);
+    const { released, held } = await store.releaseClaims(leader, null);
+    expect(released).toBe(3);
+    expect(held).toMatchObject([
+      { outbox: 0, id: ids[1], topic: 'topic', attempts: 0 },
+      { outbox: 0, id: ids[3], topic: 'topic', attempts: 0 },
+    ]);
+    expect(await bed.ids('processing')).toEqual([ids[1], ids[3]]);
+    // What the holder settles itself is nobody's claim any more; what is not asked for stays.
+    await holder.query("UPDATE outbox SET status = 'published' WHERE id = ?", [ids[1]]);
+    await holder.commit();
+    await bed.sql("UPDATE outbox SET status = 'processing', claimed_by = X'00' WHERE id = ?", [ids[5]]);
+    expect(await store.releaseClaims(leader, held)).toEqual({ released: 1, held: [] });
+    expect(await store.releaseClaims(leader, [])).toEqual({ released: 0, held: [] });
+    expect(await bed.ids('processing')).toEqual([ids[5]]);
+    expect(await bed.ids('published')).toEqual([ids[1]]);
+  });
+
+  test('a gap of the index that somebody holds keeps all of them as they are', async () => {
     await using bed = await StoreBed.open();
     const store = bed.store();
     const leader = await bed.lead(store);
     const ids = await bed.insert(3);
     await bed.sql("UPDATE outbox SET status = 'processing', claimed_by = X'00'");
-    const holder = await hold(bed, [ids[1]]);
-    const released = store.releaseClaims(leader);
-    await bed.lockWait();
+    const holder = await bed.connect();
+    await holder.query('SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+    await holder.beginTransaction();
+    await holder.query("SELECT id FROM outbox FORCE INDEX (waiting) WHERE status = 'pending' FOR UPDATE");
+    const { released, held } = await store.releaseClaims(leader, null);
+    expect({ released, ids: held.map(({ id }) => id) }).toEqual({ released: 0, ids });
     await holder.commit();
-    expect(await released).toBe(3);
+    expect(await store.releaseClaims(leader, held)).toEqual({ released: 3, held: [] });
+    expect(await bed.ids('pending')).toEqual(ids);
+  });
+
+  test('where too many are held it is said: the next term tries again', async () => {
+    await using bed = await StoreBed.open();
+    const store = bed.store();
+    const leader = await bed.lead(store);
+    await bed.insertMany(2_100);
     await bed.sql("UPDATE outbox SET status = 'processing', claimed_by = X'00'");
-    const again = await hold(bed, [ids[1]]);
-    await expect(store.releaseClaims(leader)).rejects.toMatchObject({
+    const holder = await bed.connect();
+    await holder.beginTransaction();
+    await holder.query("UPDATE outbox SET attempts = 1 WHERE status = 'processing'");
+    await expect(store.releaseClaims(leader, null)).rejects.toMatchObject({
       fault: { code: 'MYSQL_LOCK_WAIT', disposition: 'retry' },
     });
-    expect(await bed.ids('processing')).toEqual([ids[1]]);
-    await again.commit();
+    await holder.rollback();
+    expect(await store.releaseClaims(leader, null)).toEqual({ released: 2_100, held: [] });
   });
 });

@@ -37,7 +37,7 @@ test(
       expect((await select.dueRows(session, null, BATCH)).rows).toEqual([]);
       expect((await select.dueIds(session, null, BATCH, null)).ids).toEqual([]);
       expect(await select.nextDueMs(session)).toBeNull();
-      expect(await claims.releaseOthers(session, LEADER)).toBe(0);
+      expect(await claims.releaseOthers(session, LEADER, null)).toEqual({ released: 0, held: [] });
     });
     expect(nothing.rows).toBeLessThanOrEqual(8);
     expect(nothing.plans).toMatchObject([BY_RANGE, BY_RANGE, BY_RANGE, BY_INDEX]);
@@ -93,7 +93,9 @@ test('every statement that changes waiting rows goes by ranges of the primary ke
       const outcome = { published: own.slice(0, 500), failures, back: own.slice(900, 1_000) };
       expect((await swept.claims.writeBack(session, leader, outcome)).published).toEqual([]);
       await bed.sql('UPDATE cdc_relay_offsets SET epoch = ?', [next.epoch]);
-      expect(await swept.claims.releaseOthers(session, next)).toBe(500);
+      const some = own.slice(1_000, 1_100);
+      expect(await swept.claims.releaseOthers(session, next, some)).toEqual({ released: 100, held: [] });
+      expect(await swept.claims.releaseOthers(session, next, null)).toEqual({ released: 400, held: [] });
     });
     const changing = plans.filter(({ statement }) => /FOR UPDATE|UPDATE `t_\w+`\.`outbox`|DELETE/.test(statement));
     expect(changing.length).toBeGreaterThanOrEqual(6);

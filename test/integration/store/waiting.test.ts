@@ -217,7 +217,7 @@ test('an outbox that is only kept has nothing that waits', async () => {
   expect(await store.dueRows(0, null, 10)).toEqual({ rows: [], next: null });
   expect(await store.dueIds(0, null, 10, null)).toEqual({ ids: [], next: null });
   expect(await store.nextDueMs(0)).toBeNull();
-  expect(await store.releaseClaims(leader)).toBe(0);
+  expect(await store.releaseClaims(leader, null)).toEqual({ released: 0, held: [] });
   expect(await store.leaveHistory(leader, 0)).toBe(0);
   expect(await bed.ids('pending')).toHaveLength(3);
 });

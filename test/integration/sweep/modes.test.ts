@@ -3,7 +3,7 @@ import { expectedRows } from '../../stack/expected-rows.ts';
 import { Load } from '../../stack/load.ts';
 import { insertRows } from '../../stack/outbox-rows.ts';
 import { until } from '../../stack/until.ts';
-import { insertText, RelayUser, said, startTailing, sweepBed } from './sweep-bed.ts';
+import { command, insertText, inSession, released, RelayUser, said, startTailing, sweepBed } from './sweep-bed.ts';
 
 test('mode: sweep is a complete relay: all rows, in order, by a user that may not even ask for the binlog', async () => {
   await using bed = await sweepBed({ config: { sweep: { mode: 'sweep', batchRows: 100 } } });
@@ -84,6 +84,41 @@ test('sweep by itself from the first start on, where the grant was forgotten; th
   await insertRows(bed.servers.pool, { topic, count: 100, perTransaction: 3 });
   await bed.retired();
   expect(await bed.expectDelivered()).toMatchObject({ committed: 200, delivered: 200, duplicates: 0 });
+  expect((await relay.kill('SIGTERM')).code).toBe(0);
+});
+
+test('S12 the application holds a row that a dead leader had claimed: its aggregate waits for it, nobody else does', async () => {
+  // A back-off that nobody would wait for.
+  const config = { failures: { backOffMs: 600_000, backOffCapMs: 600_000 } };
+  await using bed = await sweepBed({ topics: { orders: 1 }, config });
+  const { pool, topic } = bed.servers;
+  const first = await startTailing(bed);
+  await insertRows(pool, { topic: topic('orders'), count: 3 });
+  await bed.retired();
+  expect((await first.kill('SIGTERM')).code).toBe(0);
+
+  const [held, behind, other] = ['a', 'a', 'b'].map((key) => insertText([{ topic: topic('orders'), key }]));
+  await bed.sql(held);
+  await bed.sql("UPDATE outbox SET status = 'processing', claimed_by = X'00' WHERE status = 'pending'");
+  const [claimed] = await bed.sql("SELECT id FROM outbox WHERE status = 'processing'");
+  const relay = await inSession(bed, async (application) => {
+    await application.beginTransaction();
+    await application.query('SELECT status FROM outbox FORCE INDEX (PRIMARY) WHERE id = ? FOR UPDATE', [claimed['id']]);
+    await bed.sql(behind);
+    const next = await bed.start();
+    await next.waitFor('claims-held', { fields: { rows: 1 } });
+    await bed.sql(other);
+    await bed.sql(behind);
+    await bed.retired('outbox', { where: "aggregate_id = 'b'" });
+    expect(await bed.records()).toBe(4);
+    const { stdout } = await command(bed, 'status', '--json');
+    expect(stdout).toContain('CLAIM_HELD');
+    await application.rollback();
+    return next;
+  });
+  await bed.retired();
+  expect(await bed.expectDelivered()).toMatchObject({ committed: 7, delivered: 7, duplicates: 0, reordered: 0 });
+  await released(relay, 'pair');
   expect((await relay.kill('SIGTERM')).code).toBe(0);
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
-import { A, atEach, C, commit, E, FLOWING_MS, refused, runSchedule } from './run-schedule.ts';
+import type { Plan } from './plan.ts';
+import { A, atEach, C, commit, delayed, E, FLOWING_MS, P, refused, runSchedule } from './run-schedule.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -112,6 +113,35 @@ describe('deaths', () => {
     for (const { order } of outcomes) expect(order).toEqual([0, 1, 2]);
     expect(outcomes.some(({ says }) => says('claims-released'))).toBe(true);
   });
+
+  test.each<[string, Partial<Plan>]>([
+    ['with another behind it', { writes: [commit(FLOWING_MS, [A, A], { kind: 'undecodable' })] }],
+    ['alone', { writes: [commit(FLOWING_MS, [A], { kind: 'undecodable' })] }],
+    ['alone, under no scope', { writes: [commit(FLOWING_MS, [delayed(A, 2)])] }],
+    ['with another behind it, no log', { mode: 'sweep', writes: [commit(FLOWING_MS, [A, A])] }],
+  ])(
+    'S12: the application holds a claimed row of a dead leader, and its aggregate waits for it: %s',
+    async (_, plan) => {
+      const first = plan.writes!;
+      const outcomes = await atEach({ from: 105, to: 600, step: 15 }, (atMs) => ({
+        ...plan,
+        writes: [...first, commit(700, [A, C]), commit(2_000, [C, P, A])],
+        faults: [
+          { kind: 'slow', atMs: FLOWING_MS, forMs: 600, call: 'claimed rows', byMs: 60 },
+          { kind: 'hold', atMs: atMs - 2, forMs: 30_000, row: 0 },
+          { kind: 'crash', atMs, downMs: 0 },
+        ],
+      }));
+      // Its rows may have been sent before the leader died.
+      const held = outcomes.filter(({ order, says }) => says('claims-held') && order[0] !== 0);
+      expect(held.length).toBeGreaterThan(3);
+      const ofA = first[0].rows.length;
+      for (const { order } of held) {
+        expect(order.slice(0, 3)).toEqual([ofA + 1, ofA + 2, ofA + 3]);
+        expect(order.slice(3)).toEqual([...first[0].rows.keys(), ofA, ofA + 4]);
+      }
+    },
+  );
 
   test('M9: a pair parked inside everything is written before everything is released', async () => {
     const outcomes = await atEach({ from: 105, to: 260, step: 3 }, (atMs) => ({

@@ -4,9 +4,11 @@ import type { Checkpoint, Position } from '../../../src/model/position.ts';
 import type { Field } from '../../../src/model/row.ts';
 import type { RowId } from '../../../src/model/row-ids.ts';
 import type {
+  Candidate,
   FoundRows,
   Leader,
   NewBeginning,
+  ReleasedClaims,
   RowFailure,
   SavedOffsets,
   ServerFacts,
@@ -17,6 +19,7 @@ import type { Life } from './life.ts';
 import { type OwnChange, type Server, SERVER_UUID } from './server.ts';
 import { purged } from './simulated-source.ts';
 import { LOCK_WAIT_MS, SimulatedFlushStore } from './simulated-flush.ts';
+import { candidateOf } from './simulated-sweep-store.ts';
 import { cursorOf, headerId, type TableRow, textField } from './table.ts';
 
 /** MySQL as one process of the relay sees it. */
@@ -134,17 +137,19 @@ export class SimulatedStore extends SimulatedFlushStore {
     });
   }
 
-  releaseClaims(leader: Leader): Promise<number> {
-    return this.server.transact(this.life, leader, 'other', (): OwnChange<number> => {
-      const rows = this.server.rows.filter(({ status, claimedBy }) => {
-        return status === 'processing' && claimedBy !== leader.epoch;
+  releaseClaims(leader: Leader, only: readonly Candidate[] | null): Promise<ReleasedClaims> {
+    return this.server.transact(this.life, leader, 'other', (): OwnChange<ReleasedClaims> => {
+      const claimed = this.server.rows.filter(({ id, status, claimedBy }) => {
+        const isAsked = only === null || only.some((row) => row.id === id);
+        return isAsked && status === 'processing' && claimedBy !== leader.epoch;
       });
-      if (rows.some((row) => this.server.isHeld(row))) throw fault('MYSQL_LOCK_WAIT', 'retry', 'a row is held');
+      const rows = claimed.filter((row) => !this.server.isHeld(row));
+      const held = claimed.filter((row) => this.server.isHeld(row)).map(candidateOf);
       return {
         rows,
         apply: () => {
           for (const row of rows) this.setPending(row);
-          return rows.length;
+          return { released: rows.length, held };
         },
       };
     });

@@ -153,7 +153,7 @@ function isClaimedBy(row: TableRow, leader: Leader): boolean {
   return row.status === 'processing' && row.claimedBy === leader.epoch;
 }
 
-function candidateOf(row: TableRow): Candidate {
+export function candidateOf(row: TableRow): Candidate {
   const { id, topic, attempts, value } = row;
   return { outbox: 0, id, topic, key: scopeKeyOf(row), attempts, bytes: value.length };
 }
