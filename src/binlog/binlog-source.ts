@@ -150,6 +150,7 @@ async function openTail(parts: StreamParts): Promise<{ tail: Tail; facts: Server
     question,
     serverUuid,
     signal,
+    log: options.log,
   });
   if (isInOlderFile && open.facts.files?.includes(reunion.begin.file) === false) {
     // What came before it has been purged, the checkpoint has not.

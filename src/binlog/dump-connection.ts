@@ -1,6 +1,7 @@
 import ZongJi from '@vlasky/zongji';
 import type { Connection, ConnectionOptions } from 'mysql2';
 import { fault, RelayError } from '../model/fault.ts';
+import type { Log } from '../model/log.ts';
 import { formatPosition, MAX_START_OFFSET, type Position } from '../model/position.ts';
 import type { MysqlSettings, OutboxSettings } from '../model/settings.ts';
 import { connectionOptions } from '../mysql/connection.ts';
@@ -57,6 +58,7 @@ export interface DumpOptions {
   /** Whose log is to be read; null: whosever it is. */
   readonly serverUuid: string | null;
   readonly signal: AbortSignal;
+  readonly log: Log;
 }
 
 export interface OpenDump {
@@ -80,7 +82,7 @@ export class DumpConnection {
   }
 
   /** Throws a RelayError, and has closed what it opened. Nothing arrives before `start`. */
-  static async open({ mysql, from, outboxes, question, serverUuid, signal }: DumpOptions): Promise<OpenDump> {
+  static async open({ mysql, from, outboxes, question, serverUuid, signal, log }: DumpOptions): Promise<OpenDump> {
     if (from.offset > MAX_START_OFFSET) {
       const at = formatPosition(from);
       throw fault('BINLOG_POSITION_UNUSABLE', 'halt', `cannot read from ${at}: a dump begins below 4 GiB of a file`);
@@ -105,7 +107,7 @@ export class DumpConnection {
         dump.#announce(mysql, serverUuid),
         ready,
       ]);
-      dump.#leaveControl(earlier);
+      dump.#leaveControl(earlier, log);
       loggedIn(mysql);
       return { dump, facts };
     } catch (error) {
@@ -183,7 +185,7 @@ export class DumpConnection {
   }
 
   /** Table maps come with the stream; an idle second connection would only be one more to lose. */
-  #leaveControl(earlier: readonly EarlierDump[]): void {
+  #leaveControl(earlier: readonly EarlierDump[], log: Log): void {
     const control = this.#zongji.ctrlConnection;
     if (earlier.length === 0 || control === null) {
       cut(control);
@@ -191,7 +193,7 @@ export class DumpConnection {
     }
     mute(control);
     this.#clearing = setTimeout(() => {
-      void endHangingDumps(control, earlier).finally(() => cut(control));
+      void endHangingDumps(control, earlier, log).finally(() => cut(control));
     }, CLOSES_WITHIN_MS);
   }
 

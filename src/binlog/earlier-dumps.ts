@@ -1,11 +1,14 @@
 import type { Connection } from 'mysql2';
 import { z } from 'zod';
+import type { Log } from '../model/log.ts';
 import { ask } from './ask.ts';
 
 /** So many may hang at once and be found all the same. */
 const LOCKS = 4;
 /** One that lives hears of its end and closes, well within it. */
 export const CLOSES_WITHIN_MS = 2_000;
+
+const WHY = 'it had our replica id and did not close when ours began: the server hung in a write to it';
 
 /** A dump under our replica id that was there before this one. */
 export interface EarlierDump {
@@ -32,7 +35,11 @@ export async function takeDumpLock(connection: Connection, serverId: number): Pr
 }
 
 /** Ends those that are still there. Never rejects: what cannot be killed (another's, and no right to) stays. */
-export async function endHangingDumps(connection: Connection, earlier: readonly EarlierDump[]): Promise<void> {
+export async function endHangingDumps(
+  connection: Connection,
+  earlier: readonly EarlierDump[],
+  log: Log,
+): Promise<void> {
   try {
     const holders = await holdersOf(
       connection,
@@ -41,7 +48,12 @@ export async function endHangingDumps(connection: Connection, earlier: readonly 
     const hanging = holders.filter((now) =>
       earlier.some(({ lock, connectionId }) => lock === now.lock && connectionId === now.connectionId),
     );
-    await Promise.all(hanging.map(({ connectionId }) => ask(connection, 'KILL ?', [Number(connectionId)])));
+    await Promise.all(
+      hanging.map(async ({ connectionId }) => {
+        await ask(connection, 'KILL ?', [Number(connectionId)]);
+        log.info('earlier-dump-ended', { connectionId, why: WHY });
+      }),
+    );
   } catch {
     // The dump itself tells how it goes on.
   }

@@ -1,4 +1,5 @@
 import { fault } from '../model/fault.ts';
+import type { Log } from '../model/log.ts';
 import { comparePositions, formatPosition, type Position } from '../model/position.ts';
 import type { MysqlSettings, OutboxSettings } from '../model/settings.ts';
 import { DumpConnection } from './dump-connection.ts';
@@ -11,6 +12,7 @@ interface LookAheadOptions {
   readonly mysql: MysqlSettings;
   readonly outboxes: readonly OutboxSettings[];
   readonly tolerant: boolean;
+  readonly log: Log;
 }
 
 /**
@@ -20,12 +22,12 @@ interface LookAheadOptions {
  * Throws a RelayError; rejects when `signal` is aborted.
  */
 export async function lookAhead(
-  { mysql, outboxes, tolerant }: LookAheadOptions,
+  { mysql, outboxes, tolerant, log }: LookAheadOptions,
   from: Position,
   signal: AbortSignal,
 ): Promise<ServerFacts> {
   const { dump, facts } = await DumpConnection.open({
-    ...{ mysql, outboxes, from, question: 'heads', serverUuid: null, signal },
+    ...{ mysql, outboxes, from, question: 'heads', serverUuid: null, signal, log },
   });
   const { before, after: upTo } = facts.heads!;
   const changedAt = facts.outboxes.map((): Position | null => null);

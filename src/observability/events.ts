@@ -103,6 +103,11 @@ export const EVENTS = {
   },
   stream: {
     'binlog-streaming': event('info', ['from'], 'A dump of the binlog has begun.'),
+    'earlier-dump-ended': event(
+      'info',
+      ['connectionId', 'why'],
+      'A dump under the same replica id, of a frozen process or behind a lost network, was still open and is killed.',
+    ),
     'binlog-second-read': event(
       'info',
       ['from'],

@@ -44,6 +44,7 @@ export interface SourceOptions {
   readonly outboxes?: readonly OutboxSettings[];
   readonly mysql?: Partial<MysqlSettings>;
   readonly maxTransactionBytes?: number;
+  readonly log?: Log;
 }
 
 /** A database with an outbox table as shipped, and sources that read what is written to it. */
@@ -93,12 +94,12 @@ export class BinlogBed implements AsyncDisposable {
     };
   }
 
-  source({ outboxes, mysql, maxTransactionBytes }: SourceOptions = {}): BinlogSource {
+  source({ outboxes, mysql, maxTransactionBytes, log }: SourceOptions = {}): BinlogSource {
     return createBinlogSource({
       mysql: this.settings(mysql),
       outboxes: outboxes ?? [this.outbox()],
       maxTransactionBytes: maxTransactionBytes ?? 256 * 1024 * 1024,
-      log: silent,
+      log: log ?? silent,
     });
   }
 

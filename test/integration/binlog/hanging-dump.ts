@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
+import type { Log } from '../../../src/model/log.ts';
 import type { Position } from '../../../src/model/position.ts';
 import { until } from '../../stack/until.ts';
-import { type BinlogBed, checkpointAt, insertOf } from './binlog-bed.ts';
+import { type BinlogBed, checkpointAt, insertOf, silent } from './binlog-bed.ts';
 
 /** Far more than the sockets' buffers take. */
 const MEGABYTES = 32;
@@ -21,7 +22,15 @@ export async function expectNextDumpBegins(bed: BinlogBed): Promise<void> {
   };
   const abort = new AbortController();
   const others = await dumps();
-  const stream = (from: Position) => bed.source().stream(checkpointAt(from), abort.signal)[Symbol.asyncIterator]();
+  const ended: unknown[] = [];
+  const log: Log = {
+    ...silent,
+    info: (event, fields) => {
+      if (event === 'earlier-dump-ended') ended.push(fields?.['connectionId']);
+    },
+  };
+  const stream = (from: Position) =>
+    bed.source({ log }).stream(checkpointAt(from), abort.signal)[Symbol.asyncIterator]();
   const frozen = stream(await bed.head());
   const next: ReturnType<typeof stream>[] = [];
   try {
@@ -38,6 +47,8 @@ export async function expectNextDumpBegins(bed: BinlogBed): Promise<void> {
     await next[0].next();
     expect(performance.now() - beganMs).toBeLessThan(4_500);
     await until(async () => !(await dumps()).has(hanging), { withinMs: 5_000, what: 'the end of the one before' });
+    await until(() => ended.length > 0, { withinMs: 2_000, what: 'a line of the log about it' });
+    expect(ended).toEqual([hanging]);
   } finally {
     abort.abort();
     for (const each of [frozen, ...next]) await each.return?.().catch(() => undefined);

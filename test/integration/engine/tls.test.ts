@@ -103,7 +103,15 @@ describe('I5 each kind of connection checks the certificate', () => {
       (await lead(mysql, { ...relay, name: 'tls' }, systemClock, log, signal, () => undefined)).release(),
     'the dump of the binlog': async ({ mysql, outboxes }) => {
       const from = await logHead((sql) => bed.sql(sql));
-      const { dump } = await DumpConnection.open({ mysql, outboxes, from, question: null, serverUuid: null, signal });
+      const { dump } = await DumpConnection.open({
+        mysql,
+        outboxes,
+        from,
+        question: null,
+        serverUuid: null,
+        signal,
+        log,
+      });
       dump.close();
     },
     'the reader of progress': async (all) => {
