@@ -143,22 +143,8 @@ export function termParts({ deps, leader, facts, start, abandon, onFault, onResy
   const pass = new SweepPass({ store, parking, topics, round, heldClaims, clock, batchRows, keeps });
   const sweeper = canSweep
     ? new Sweeper({
-        ...{
-          store,
-          leader,
-          scopes,
-          topics,
-          parking,
-          sender,
-          flusher,
-          router,
-          pass,
-          heldClaims,
-          turns,
-          clock,
-          log,
-          keeps,
-        },
+        ...{ store, leader, scopes, topics, parking, sender, flusher, router, pass, heldClaims, turns },
+        ...{ clock, log, keeps },
         ...{ settings: settings.sweep, stats, isTailing },
         high: () => high,
       })

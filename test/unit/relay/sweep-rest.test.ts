@@ -28,11 +28,19 @@ async function looks(lookMs: (n: number) => number, throughMs: number, dueMs: nu
     nextDueMs: () => Promise.resolve(dueMs),
   };
   const pass = {
-    writeBack: () => Promise.resolve(0),
+    settleClaims: () => Promise.resolve(),
     uncovered: () => Promise.resolve({ settled: 0, isShort: false }),
   };
   const deps = {
-    ...{ store, pass, clock, scopes: new Scopes({ baseMs: 1, capMs: 1 }), turns: new Turns(), keeps: [false] },
+    ...{
+      store,
+      pass,
+      clock,
+      heldClaims: { nextTryMs: Infinity },
+      scopes: new Scopes({ baseMs: 1, capMs: 1 }),
+      turns: new Turns(),
+      keeps: [false],
+    },
     settings: { mode: 'tail', intervalMs: 1_000, batchRows: 100 },
     stats: newRelayStats(),
     isTailing: () => true,
