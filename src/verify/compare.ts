@@ -216,12 +216,13 @@ class Comparison {
     this.#places.add(place[AT.pair], place);
   }
 
-  /** Places of each pair, by the order of their rows. */
+  /** Places of each pair, by the order of their rows; those of two outboxes have none among themselves. */
   #order(places: Buffer): void {
     const order = sortedEntries(
       places.length / PLACE_BYTES,
       (a, b) =>
         compareAt(places, a * PLACE_BYTES + AT.pair, places, b * PLACE_BYTES + AT.pair, 8) ||
+        places[a * PLACE_BYTES + AT.outbox] - places[b * PLACE_BYTES + AT.outbox] ||
         compareAt(places, a * PLACE_BYTES + AT.order, places, b * PLACE_BYTES + AT.order, 8),
     );
     for (let i = 0; i < order.length;) {
@@ -229,16 +230,18 @@ class Comparison {
       let end = i + 1;
       while (end < order.length && compareAt(places, first, places, order[end] * PLACE_BYTES + AT.pair, 8) === 0) end++;
       const pair = Array.from(order.subarray(i, end), (index) => index * PLACE_BYTES);
-      this.#replaced(places, pair);
-      this.#turns(places, pair);
+      for (const ofOutbox of byOutbox(places, pair)) {
+        this.#replaced(places, ofOutbox, isReplacedFromOutside(places, pair, ofOutbox));
+        this.#turns(places, ofOutbox);
+      }
       i = end;
     }
   }
 
   /** Compaction leaves the last record of a key, and takes a tombstone in the end: what else is missing is missing. */
-  #replaced(places: Buffer, pair: readonly number[]): void {
-    let isReplaced = pair.some((at) => (places[at + AT.flags] & Flag.Stray) !== 0);
-    for (const at of pair.toReversed()) {
+  #replaced(places: Buffer, ofOutbox: readonly number[], fromOutside: boolean): void {
+    let isReplaced = fromOutside;
+    for (const at of ofOutbox.toReversed()) {
       const flags = places[at + AT.flags];
       if ((flags & Flag.Stray) !== 0) continue;
       const isMissing = (flags & Flag.Missing) !== 0;
@@ -253,8 +256,8 @@ class Comparison {
   }
 
   /** First deliveries come in the order of the rows; offsets of two partitions cannot be compared. */
-  #turns(places: Buffer, pair: readonly number[]): void {
-    const ordered = pair.filter((at) => (places[at + AT.flags] & UNORDERED) === 0);
+  #turns(places: Buffer, ofOutbox: readonly number[]): void {
+    const ordered = ofOutbox.filter((at) => (places[at + AT.flags] & UNORDERED) === 0);
     const furthest = new Map<number, { offset: number; at: number; before: number }>();
     for (const at of ordered.filter((each) => !isExcepted(places, each))) {
       const { partition, offset } = placeOf(places, at);
@@ -293,6 +296,25 @@ class Comparison {
 }
 
 const UNORDERED = Flag.Missing | Flag.Stray | Flag.Unordered;
+
+/** Entries of one pair, sorted by outbox. */
+function byOutbox(places: Buffer, pair: readonly number[]): number[][] {
+  const runs: number[][] = [];
+  for (const [i, at] of pair.entries()) {
+    if (i === 0 || places[pair[i - 1] + AT.outbox] !== places[at + AT.outbox]) runs.push([]);
+    runs[runs.length - 1].push(at);
+  }
+  return runs;
+}
+
+/** A record of no row here, or of a row of another outbox, may have come later. */
+function isReplacedFromOutside(places: Buffer, pair: readonly number[], ofOutbox: readonly number[]): boolean {
+  const outbox = places[ofOutbox[0] + AT.outbox];
+  return pair.some((at) => {
+    const flags = places[at + AT.flags];
+    return (flags & Flag.Stray) !== 0 || ((flags & Flag.Missing) === 0 && places[at + AT.outbox] !== outbox);
+  });
+}
 
 /** Later than its place, and rightly so. */
 function isExcepted(places: Buffer, at: number): boolean {
