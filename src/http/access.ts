@@ -8,7 +8,9 @@ type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 export function bearer(token: Secret | null): Guard {
   return async (request, reply) => {
     if (token === null) return;
-    if (timingSafeEqual(digest(`Bearer ${valueOf(token)}`), digest(request.headers.authorization ?? ''))) return;
+    // The scheme's case means nothing, and neither does the number of spaces behind it (RFC 9110, 11.4).
+    const given = /^bearer +(\S.*)$/i.exec(request.headers.authorization ?? '')?.[1];
+    if (given !== undefined && timingSafeEqual(digest(valueOf(token)), digest(given))) return;
     await reply.code(401).header('www-authenticate', 'Bearer').send({ error: 'a token is needed' });
   };
 }

@@ -90,12 +90,22 @@ test('a token: without it health alone is told', async () => {
   await until(() => relay.isReady(), { withinMs: 10_000, what: 'a relay that is ready' });
   for (const path of ['/status', '/metrics']) {
     expect(await relay.ask(path)).toMatchObject({ code: 401, headers: { 'www-authenticate': 'Bearer' } });
-    for (const authorization of ['Bearer', 'Bearer wrong', TOKEN, `Basic ${TOKEN}`, `Bearer ${TOKEN}x`]) {
+    const others = [
+      'Bearer',
+      'Bearer wrong',
+      TOKEN,
+      `Basic ${TOKEN}`,
+      `Bearer ${TOKEN}x`,
+      `Bearer ${TOKEN.toUpperCase()}`,
+    ];
+    for (const authorization of others) {
       expect((await relay.ask(path, { headers: { authorization } })).code).toBe(401);
     }
-    const { code, body } = await relay.ask(path, { headers: { authorization: `Bearer ${TOKEN}` } });
-    expect(code).toBe(200);
-    expect(body).not.toContain(TOKEN);
+    for (const authorization of [`Bearer ${TOKEN}`, `bearer ${TOKEN}`, `BEARER  ${TOKEN}`]) {
+      const { code, body } = await relay.ask(path, { headers: { authorization } });
+      expect(code, authorization).toBe(200);
+      expect(body).not.toContain(TOKEN);
+    }
   }
   expect((await relay.ask('/livez')).code).toBe(200);
   expect(process.stderr()).not.toContain(TOKEN);
