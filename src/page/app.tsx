@@ -35,7 +35,7 @@ export function App({ watch }: { readonly watch: RelayWatch }) {
           {status !== null && (
             <>
               <Picture status={status} atMs={view.statusAtMs} />
-              <Charts history={view.history} />
+              <Charts history={view.history} aheadMs={view.aheadMs} />
               <section aria-labelledby="people-title">
                 <h2 id="people-title">What needs somebody</h2>
                 {reason !== null && <p class="quiet why-not">{reason}</p>}
@@ -58,7 +58,7 @@ export function App({ watch }: { readonly watch: RelayWatch }) {
 }
 
 function Lost({ sinceMs, why, view }: { readonly sinceMs: number; readonly why: string; readonly view: View }) {
-  const now = useNow();
+  const now = useNow() + view.aheadMs;
   return (
     <div class="lost" role="alert">
       <b>No answer from the relay since {utcText(sinceMs)}</b>

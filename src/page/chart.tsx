@@ -18,6 +18,8 @@ interface Props {
   readonly points: readonly ChartPoint[];
   /** Points are so far apart; where one is missing there is a gap. */
   readonly stepMs: number;
+  /** How far the clock that the points are by is ahead of this machine's. */
+  readonly aheadMs: number;
   readonly text: (value: number) => string;
   /** The scale ends there at the least. */
   readonly atLeast: number;
@@ -34,7 +36,7 @@ const SPAN_MS = 15 * 60_000;
 const LEAST_SPAN_MS = 60_000;
 
 /** The last 15 minutes of one number; times in which the relay was stuck are shaded. */
-export function Chart({ title, unit, color, points, stepMs, text, atLeast, steps }: Props) {
+export function Chart({ title, unit, color, points, stepMs, aheadMs, text, atLeast, steps }: Props) {
   const [width, measured] = useWidth();
   const isDark = useMedia('(prefers-color-scheme: dark)');
   const place = useRef<HTMLDivElement>(null);
@@ -96,12 +98,12 @@ export function Chart({ title, unit, color, points, stepMs, text, atLeast, steps
   const data = dataOf(points, stepMs);
   useEffect(() => {
     plot.current?.setData(data, false);
-    const now = Date.now();
+    const now = Date.now() + aheadMs;
     const knownMs = now - (points.at(0)?.atMs ?? now) + stepMs;
     const spanMs = Math.min(SPAN_MS, Math.max(LEAST_SPAN_MS, knownMs));
     // The other scale follows.
     plot.current?.setScale('x', { min: (now - spanMs) / 1_000, max: now / 1_000 });
-  }, [points, width, isDark]);
+  }, [points, aheadMs, width, isDark]);
 
   const hovered = at === null ? null : ((data[1][at] as number | null | undefined) ?? null);
   const inWords = (value: number): string => `${text(value)}${unit}`;

@@ -9,7 +9,12 @@ const DURATIONS = [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_
 );
 const NONE: HistoryView = { version: 1, stepMs: 5_000, points: [] };
 
-export function Charts({ history }: { readonly history: HistoryView | null }) {
+interface Props {
+  readonly history: HistoryView | null;
+  readonly aheadMs: number;
+}
+
+export function Charts({ history, aheadMs }: Props) {
   const { points, stepMs } = history ?? NONE;
   const isStuck = (state: string): boolean => state === 'STUCK' || state === 'UNKNOWN';
   return (
@@ -21,6 +26,7 @@ export function Charts({ history }: { readonly history: HistoryView | null }) {
           unit=" rows/s"
           color="--rate"
           stepMs={stepMs}
+          aheadMs={aheadMs}
           atLeast={10}
           steps={ROUND}
           text={(value) => countText(Math.round(value))}
@@ -33,6 +39,7 @@ export function Charts({ history }: { readonly history: HistoryView | null }) {
           unit=""
           color="--lag"
           stepMs={stepMs}
+          aheadMs={aheadMs}
           atLeast={2_000}
           steps={DURATIONS}
           text={(value) => (value === 0 ? '0 s' : ageText(value))}

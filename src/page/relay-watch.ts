@@ -14,10 +14,12 @@ const TOKEN_KEY = 'cdc-relay-token';
 
 const readiness = z.object({ state: z.string(), reasons: z.array(z.string()) });
 
-/** All that the page knows. Times are this machine's. */
+/** All that the page knows. Times are by the relay's clock: those that it tells and those of its log. */
 export interface View {
   readonly status: RelayStatus | null;
   readonly statusAtMs: number;
+  /** How far the relay's clock is ahead of this machine's. */
+  readonly aheadMs: number;
   readonly history: HistoryView | null;
   readonly failed: Listed<FailedList>;
   readonly parked: Listed<ParkedList>;
@@ -53,7 +55,7 @@ export class RelayWatch {
   constructor() {
     this.#client.token = sessionStorage.getItem(TOKEN_KEY);
     this.view = {
-      ...{ status: null, statusAtMs: 0, history: null, failed: NOT_LISTED, parked: NOT_LISTED },
+      ...{ status: null, statusAtMs: 0, aheadMs: 0, history: null, failed: NOT_LISTED, parked: NOT_LISTED },
       ...{ lost: null, locked: null, hasToken: this.#client.token !== null, note: null },
     };
   }
@@ -136,10 +138,11 @@ export class RelayWatch {
     const status = await this.#client.get('/status', relayStatusSchema);
     if (status.kind === 'refused' && status.code === 401) return this.#lookFromOutside();
     if (status.kind !== 'answer') {
-      this.#show({ lost: { sinceMs: this.view.lost?.sinceMs ?? Date.now(), why: status.why } });
+      this.#show({ lost: { sinceMs: this.view.lost?.sinceMs ?? this.#client.nowMs(), why: status.why } });
       return;
     }
-    this.#show({ status: status.value, statusAtMs: Date.now(), lost: null, locked: null });
+    const { aheadMs } = this.#client;
+    this.#show({ status: status.value, statusAtMs: this.#client.nowMs(), aheadMs, lost: null, locked: null });
     if (document.hidden) return;
     const history = await this.#client.get('/history', historySchema);
     if (history.kind === 'answer') this.#show({ history: history.value });
@@ -152,7 +155,7 @@ export class RelayWatch {
       const locked = { state: ready.value.state, wasRefused: this.view.hasToken };
       this.#show({ status: null, history: null, lost: null, locked });
     } else {
-      this.#show({ lost: { sinceMs: this.view.lost?.sinceMs ?? Date.now(), why: ready.why } });
+      this.#show({ lost: { sinceMs: this.view.lost?.sinceMs ?? this.#client.nowMs(), why: ready.why } });
     }
   }
 

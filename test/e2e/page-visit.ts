@@ -40,9 +40,11 @@ export class PageVisit implements AsyncDisposable {
     });
   }
 
-  static async open(browser: Browser, port: number): Promise<PageVisit> {
+  /** `aheadMs`: how far the clock of this machine goes wrong. */
+  static async open(browser: Browser, port: number, aheadMs = 0): Promise<PageVisit> {
     const origin = `http://127.0.0.1:${port}`;
     const context = await browser.newContext({ viewport: SIZES.desktop, reducedMotion: 'reduce' });
+    if (aheadMs !== 0) await context.clock.install({ time: Date.now() + aheadMs });
     const page = await context.newPage();
     const visit = new PageVisit(page, origin);
     await page.goto(`${origin}/`);
@@ -52,6 +54,22 @@ export class PageVisit implements AsyncDisposable {
   async useToken(token: string): Promise<void> {
     await this.page.getByRole('textbox', { name: 'Token' }).fill(token);
     await this.page.keyboard.press('Enter');
+  }
+
+  /** How many pixels of the rate's chart are of its line. */
+  inkOfRate(): Promise<number> {
+    return this.page.evaluate<number>(`(() => {
+      const canvas = document.querySelector('.chart canvas');
+      if (canvas === null) return 0;
+      const line = getComputedStyle(canvas).getPropertyValue('--rate').trim();
+      const [r, g, b] = line.match(/[0-9a-f]{2}/gi).map((digits) => parseInt(digits, 16));
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      let ink = 0;
+      for (let at = 0; at < data.length; at += 4) {
+        if (data[at] === r && data[at + 1] === g && data[at + 2] === b && data[at + 3] === 255) ink++;
+      }
+      return ink;
+    })()`);
   }
 
   /** In both sizes. Returns where something had to be scrolled sideways. */

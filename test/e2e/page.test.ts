@@ -45,6 +45,15 @@ test.concurrent(
     const before = await sent.textContent();
     await until(async () => (await sent.textContent()) !== before, { withinMs: 10_000, what: 'numbers that move' });
     await page.locator('.chart', { hasText: 'rows/s at most' }).waitFor();
+    // Where this machine's clock is wrong the relay's counts: for the charts, and for what was when.
+    for (const aheadMs of [-40 * 60_000, 40 * 60_000]) {
+      await using strayed = await PageVisit.open(browser, port, aheadMs);
+      await strayed.useToken(TOKEN);
+      await until(async () => (await strayed.inkOfRate()) > 20, { withinMs: 10_000, what: 'a line in the chart' });
+      const [, toldAt] = /As of .*?(\d\d:\d\d):/.exec((await strayed.page.locator('footer').textContent()) ?? '') ?? [];
+      const nowAt = [0, 60_000].map((agoMs) => new Date(Date.now() - agoMs).toISOString().slice(11, 16));
+      expect(nowAt).toContain(toldAt);
+    }
     const tooWide = await visit.shots('flowing');
 
     // A pause and its end by the keyboard, while rows come: letting it run is what is nearer.
