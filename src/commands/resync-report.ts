@@ -141,7 +141,7 @@ export function jobText(record: JobRecord): string {
   if (republish !== null && republish.repeats > 0) {
     facts.push([
       'repeats',
-      `${countText(republish.repeats)} chunks were begun again: some rows went out more than once`,
+      `${countText(republish.repeats)} chunks were begun again: rows may have gone out more than once`,
     ]);
   }
   if (reported.error !== null) facts.push(['error', escapedText(reported.error)]);

@@ -65,6 +65,8 @@ export interface RepublishProgress {
   readonly failed: number;
   /** The first few of them. */
   readonly failedRows: readonly UnsentRow[];
+  /** A chunk is on its way: who takes the job up finds no end of it, and some of its rows may have been sent. */
+  readonly isUnderWay: boolean;
   /** Chunks that had to be begun again: some of their rows were sent more than once. */
   readonly repeats: number;
   /** Time that it took to send them. */

@@ -1,6 +1,7 @@
 import { murmur2 } from '../encoding/murmur2.ts';
 import { backOffMs } from '../delivery/back-off.ts';
 import { type Clock, pause } from '../model/clock.ts';
+import { RelayError } from '../model/fault.ts';
 import type { Job, Jobs, JobSpec, RepublishProgress } from '../model/job.ts';
 import type { Log } from '../model/log.ts';
 import type { RowId } from '../model/row-ids.ts';
@@ -13,6 +14,8 @@ import type { Turns } from './turns.ts';
 const LIST_ROWS = 4_000_000;
 const CHUNK_ROWS = 2_000;
 const BACK_OFF = { baseMs: 100, capMs: 5_000 };
+/** How far it is, is written so often before the job is begun again. */
+const SAVE_TRIES = 6;
 /** Rows that could not be sent are named, up to so many. */
 const NAMED_ROWS = 20;
 const SAVE_LOOK_MS = 2_000;
@@ -34,13 +37,15 @@ export interface ReplayDeps {
 
 const NOTHING: RepublishProgress = {
   ...{ outbox: 0, doneHash: -1, cut: null, lastIds: [], looked: 0, total: null, counted: 0 },
-  ...{ sent: 0, gone: 0, failed: 0, failedRows: [], repeats: 0, sendingMs: 0 },
+  ...{ sent: 0, gone: 0, failed: 0, failedRows: [], isUnderWay: false, repeats: 0, sendingMs: 0 },
 };
 
 /**
  * One job that sends published rows again. Its rows are found by one walk along the primary key, listed by the hash of
  * their pair (topic, aggregate), and sent pair by pair in chunks; how far that is is saved with each. A crash goes on
- * behind the last chunk saved: the rows of the one under way are sent once more.
+ * behind the last chunk saved: the rows of the one under way are sent once more. That one is under way stands in the
+ * table before any of its rows is sent: whoever takes the job up again counts it, and nothing is sent again and again
+ * while nothing can be saved.
  */
 export class Replay {
   readonly #deps: ReplayDeps;
@@ -55,7 +60,8 @@ export class Replay {
     this.#id = job.id;
     this.#spec = spec;
     this.#header = Buffer.from(String(job.id));
-    this.#progress = job.progress !== null && 'doneHash' in job.progress ? job.progress : NOTHING;
+    const saved = job.progress !== null && 'doneHash' in job.progress ? job.progress : NOTHING;
+    this.#progress = saved.isUnderWay ? { ...saved, isUnderWay: false, repeats: saved.repeats + 1 } : saved;
     this.#chunkRows = deps.chunkRows ?? CHUNK_ROWS;
   }
 
@@ -128,6 +134,7 @@ export class Replay {
     for (let at = 0; !signal.aborted;) {
       const next = list.chunk(at, this.#chunkRows);
       if (next === null) return 'done';
+      if (!this.#progress.isUnderWay && !(await this.#save({ isUnderWay: true }))) return 'cancelled';
       const beganMs = clock.nowMs();
       const { outbox } = this.#progress;
       const result = await turns.take(() => chunk.send(outbox, next.ids, this.#header, signal));
@@ -136,17 +143,20 @@ export class Replay {
         const repeats = this.#progress.repeats + (result.sent > 0 ? 1 : 0);
         if (++tries === 1) log.info('job-waits', { job: String(this.#id), why: result.again });
         this.#chunkRows = Math.max(1, Math.floor(this.#chunkRows / 2));
-        if (!(await this.#save({ repeats, sendingMs }))) return 'cancelled';
+        if (!(await this.#save({ repeats, sendingMs, isUnderWay: false }))) return 'cancelled';
         await pause(clock, backOffMs(BACK_OFF, tries, Math.random()), signal);
         continue;
       }
       tries = 0;
       this.#chunkRows = Math.min(chunkRows, this.#chunkRows * 2);
       const cut = next.cut === null ? null : { hash: next.cut.hash, id: String(next.cut.id) };
-      if (!(await this.#save({ ...this.#counted(result), sendingMs, doneHash: next.doneHash, cut })))
-        return 'cancelled';
       at = next.end;
+      // The next one begins at once.
+      const isUnderWay = at < list.length;
+      if (!(await this.#save({ ...this.#counted(result), sendingMs, doneHash: next.doneHash, cut, isUnderWay })))
+        return 'cancelled';
     }
+    if (this.#progress.isUnderWay && !(await this.#save({ isUnderWay: false }))) return 'cancelled';
     return 'stopped';
   }
 
@@ -168,10 +178,18 @@ export class Replay {
   /** False: it has been cancelled. */
   async #save(changes: Partial<RepublishProgress>): Promise<boolean> {
     this.#progress = { ...this.#progress, ...changes };
-    const { jobs, leader, onProgress } = this.#deps;
-    const goesOn = await jobs.save(leader, this.#id, this.#progress);
-    onProgress(this.#progress);
-    return goesOn;
+    const { jobs, leader, clock, onProgress } = this.#deps;
+    for (let tries = 1; ; tries++) {
+      try {
+        const goesOn = await jobs.save(leader, this.#id, this.#progress);
+        onProgress(this.#progress);
+        return goesOn;
+      } catch (error) {
+        const mayPass = error instanceof RelayError && error.fault.disposition === 'retry';
+        if (!mayPass || tries === SAVE_TRIES) throw error;
+        await pause(clock, backOffMs(BACK_OFF, tries, Math.random()), leader.lost);
+      }
+    }
   }
 }
 

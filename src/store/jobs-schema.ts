@@ -44,6 +44,8 @@ const republishProgress = z.object({
   gone: z.number(),
   failed: z.number(),
   failedRows: z.array(z.object({ outbox: z.string(), id: z.string(), error: z.string() })),
+  // Of an older version, which does not say.
+  isUnderWay: z.boolean().default(false),
   repeats: z.number(),
   sendingMs: z.number(),
 });

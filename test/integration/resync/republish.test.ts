@@ -79,7 +79,8 @@ test('SIGKILL in the middle: the next relay goes on behind the chunk that was sa
   const replays = records.filter((record) => record.job !== null);
   const counts = Map.groupBy(replays, ({ id }) => id);
   expect(counts.size).toBeGreaterThanOrEqual(30_000);
-  // Only the chunk under way was sent once more, and it is whole aggregates.
+  // Only the chunk under way was sent once more, it is whole aggregates, and people are told.
+  expect(Number((await stateOf(bed, job)).progress['repeats'])).toBeGreaterThan(0);
   expect(replays.length - counts.size).toBeLessThan(5_000);
   const ids = await rowIds(bed);
   expect(new Set(records.filter((record) => record.job === null).map(({ id }) => id)).size).toBe(ids.size);
