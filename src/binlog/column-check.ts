@@ -1,3 +1,4 @@
+import { TopicTemplate } from '../encoding/topic-template.ts';
 import { fault } from '../model/fault.ts';
 import type { OutboxSettings } from '../model/settings.ts';
 import { ColumnType } from './column-types.ts';
@@ -14,19 +15,27 @@ import { isUnsigned, labelsOf, typeOf, type ColumnDefinition, type TableDefiniti
 export function checkColumns(outboxes: readonly KnownOutbox[]): void {
   for (const { index, settings, definition } of outboxes) {
     if (definition === null) continue;
+    checkNames(settings, definition);
     layOut(index, settings, definition.columns.map(declaredColumn));
-    // What only statements need is needed where rows are retired.
-    if (settings.retire !== 'keep') checkNames(settings, definition);
   }
 }
 
-function checkNames({ schema, table, columns }: OutboxSettings, definition: TableDefinition): void {
-  const names = new Set(definition.columns.map(({ name }) => name.toLowerCase()));
-  for (const name of Object.values(columns) as (string | null)[]) {
-    if (name !== null && !names.has(name.toLowerCase())) {
-      throw fault('MYSQL_SCHEMA', 'halt', `${schema}.${table} has no column ${name}`);
-    }
-  }
+/** All that are missing, in one message: who mends a table mends it once. */
+function checkNames(settings: OutboxSettings, definition: TableDefinition): void {
+  const there = new Set(definition.columns.map(({ name }) => name.toLowerCase()));
+  const missing = [...new Set(namesOf(settings))].filter((name) => !there.has(name.toLowerCase()));
+  if (missing.length === 0) return;
+  const what = missing.length === 1 ? 'column' : 'columns';
+  throw fault('MYSQL_SCHEMA', 'halt', `${settings.schema}.${settings.table} has no ${what} ${missing.join(', ')}`);
+}
+
+function namesOf({ columns, topic, retire }: OutboxSettings): string[] {
+  const { claimedAt, claimedBy, attempts, lastError, publishedAt, ...read } = columns;
+  // What only statements need is needed where rows are retired.
+  const written = retire === 'keep' ? [] : [claimedAt, claimedBy, attempts, lastError, publishedAt];
+  const named = [...Object.values<string | null>(read), ...written].filter((name) => name !== null);
+  if (topic.kind === 'column') return [...named, topic.column];
+  return topic.kind === 'template' ? [...named, ...new TopicTemplate(topic.template).columns] : named;
 }
 
 /** As the table declares it: the type and what it means, but no place in a row. */

@@ -61,7 +61,8 @@ const FIXES: Partial<Record<FaultCode, string>> = {
   MYSQL_UNREACHABLE: 'see that MySQL runs there and can be reached from here; mysql.host, mysql.port',
   MYSQL_ACCESS_DENIED:
     'see mysql.user, mysql.password and mysql.tls; cdc-relay check names each right that is missing, with its GRANT',
-  MYSQL_SCHEMA: 'cdc-relay migrate creates what is missing; see outboxes[].table and its columns',
+  MYSQL_SCHEMA:
+    'cdc-relay check names the tables and columns that are missing; cdc-relay migrate creates tables, cdc-relay adopt adds columns',
   BINLOG_NOT_PERMITTED: "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO the relay's user",
   KAFKA_UNREACHABLE: 'see that Kafka runs there and can be reached from here; kafka.brokers, kafka.tls',
   KAFKA_AUTHENTICATION: 'see kafka.sasl',

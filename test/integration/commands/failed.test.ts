@@ -283,6 +283,8 @@ test('tables that are missing are named with what makes them', async () => {
   await bed.sql('DROP TABLE cdc_relay_actions');
   const { code, stderr } = await bed.cli(['failed', 'discard', id]);
   expect(code).toBe(1);
-  expect(stderr).toContain('cdc-relay migrate creates what is missing');
+  expect(stderr).toContain(
+    'cdc-relay check names the tables and columns that are missing; cdc-relay migrate creates tables',
+  );
   expect(await statuses(bed)).toEqual({ [id]: 'failed' });
 });

@@ -49,6 +49,13 @@ describe('outbox tables', () => {
       'error outbox-columns: app.outbox has no column payload',
     ],
     [
+      'a table of something else: all that is missing at once',
+      shippedShape({
+        columns: shippedShape().columns.filter(({ name }) => !/^(?:aggr|payl|status|attempts|topic)/.test(name)),
+      }),
+      'error outbox-columns: app.outbox has no columns aggregate_id, payload, status, attempts, topic',
+    ],
+    [
       'too few states',
       withColumn('status', { columnType: "enum('pending','published')" }),
       "error state-columns: column status of app.outbox is enum('pending','published'): it cannot hold the words pending, processing, published, failed",
