@@ -21,8 +21,8 @@ export function kafkaSettings(brokers: readonly string[], over: Partial<KafkaSet
     compression: 'none',
     batchBytes: 1 << 20,
     batchRecords: 2000,
-    connectTimeoutMs: 2000,
-    requestTimeoutMs: 4000,
+    connectTimeoutMs: 10_000,
+    requestTimeoutMs: 20_000,
     createTopics: null,
     ...over,
   };
@@ -63,13 +63,16 @@ export async function connected(
   counts: KafkaCounts = newKafkaCounts(),
 ): Promise<Publisher & AsyncDisposable> {
   const publisher = createPublisher(kafkaSettings(brokers, over), log, counts);
-  await publisher.connect(new AbortController().signal);
+  await eventually(() => publisher.connect(new AbortController().signal), {
+    withinMs: 20_000,
+    what: 'a connection to Kafka',
+  });
   return Object.assign(publisher, { [Symbol.asyncDispose]: () => publisher.close(1000) });
 }
 
 /** A broker that has just started says for a moment that it has no producer ids yet. */
 export function newProducer(publisher: Publisher): Promise<ProducerIdentity> {
-  return eventually(() => publisher.newProducer(), { withinMs: 10_000, what: 'a producer id' });
+  return eventually(() => publisher.newProducer(), { withinMs: 20_000, what: 'a producer id' });
 }
 
 export interface BatchRecipe {

@@ -216,7 +216,7 @@ describe('SASL OAUTHBEARER', () => {
   });
 
   const oauth = (over: object = {}): Partial<KafkaSettings> => ({
-    connectTimeoutMs: 1000,
+    connectTimeoutMs: 20_000,
     sasl: {
       mechanism: 'oauthbearer',
       tokenEndpoint: `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/token`,
@@ -270,8 +270,11 @@ describe('SASL OAUTHBEARER', () => {
   ])('an endpoint that %s: retry, in bounded time', async (_what, how) => {
     respond = how;
     const startedMs = performance.now();
-    expect((await refusal(cluster.listener('oauth'), oauth())).told).toMatch(/^KAFKA_(AUTHENTICATION|TIMEOUT) retry$/);
-    expect(performance.now() - startedMs).toBeLessThan(1500);
+    const impatient = { ...oauth(), connectTimeoutMs: 1_000, requestTimeoutMs: 60_000 };
+    expect((await refusal(cluster.listener('oauth'), impatient)).told).toMatch(
+      /^KAFKA_(AUTHENTICATION|TIMEOUT) retry$/,
+    );
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
   });
 
   test('once in, a refusal does not halt', async () => {
@@ -320,7 +323,7 @@ describe('secrets that stand in files', () => {
     expect(await send()).toBe('acked');
     password.value = 'half a rotation';
     const refused = 'refused KAFKA_AUTHENTICATION retry';
-    await until(async () => (await send()) === refused, { withinMs: 5_000, what: 'the end of the session' });
+    await until(async () => (await send()) === refused, { withinMs: 20_000, what: 'the end of the session' });
     password.value = KAFKA_USER.password;
     expect(await send()).toBe('acked');
   });
