@@ -77,7 +77,7 @@ test('of two who use one session at once, neither falls into the other’s trans
   expect(await bed.ids('pending')).toHaveLength(1);
   // What was under way ends with the session, and the next has a new one.
   const ended = slot.use((session) => session.rows('testing', 'SELECT SLEEP(30)')).catch((caught: unknown) => caught);
-  await until(async () => (await sleepers(bed)) > 0, { withinMs: 5_000, what: 'the long statement under way' });
+  await until(async () => (await sleepers(bed)) > 0, { withinMs: 20_000, what: 'the long statement under way' });
   slot.destroy();
   expect(await ended).toMatchObject({ fault: { code: 'MYSQL_UNREACHABLE' } });
   expect(await slot.use((session) => session.change('testing', insert))).toEqual({ matched: 1 });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createConnection, type Connection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise';
 import { configSchema } from '../../../src/config/schema.ts';
 import { complete, settingsOf } from '../../../src/config/settings.ts';
@@ -77,7 +78,7 @@ export class StoreBed implements AsyncDisposable {
 
   /** Leads without anybody to wait for. */
   async lead(store: MysqlStore): Promise<Leader> {
-    const leader = await store.lead(AbortSignal.timeout(10_000), () => undefined);
+    const leader = await store.lead(AbortSignal.timeout(30_000), () => undefined);
     this.#leaders.push(leader);
     return leader;
   }
@@ -127,16 +128,29 @@ export class StoreBed implements AsyncDisposable {
 
   /** Waits until some statement on the outbox table waits for a row lock; returns its connection's id. */
   lockWait(): Promise<string> {
-    const waiting = async (): Promise<string | undefined> => {
-      const [row] = (await this.sql(
-        `SELECT t.processlist_id AS id FROM performance_schema.data_locks AS l
-         JOIN performance_schema.threads AS t USING (thread_id)
-         WHERE l.object_schema = ? AND l.object_name = 'outbox' AND l.lock_status = 'WAITING'`,
-        [this.database],
-      )) as (RowDataPacket | undefined)[];
-      return row?.['id'] as string | undefined;
-    };
-    return until(waiting, { withinMs: 5_000, what: 'a wait for a row lock', everyMs: 5 });
+    const waiting = async (): Promise<string | undefined> => (await this.#waiting()).at(0);
+    return until(waiting, { withinMs: 20_000, what: 'a wait for a row lock', everyMs: 5 });
+  }
+
+  /** What `work` gives. No connection may wait for a row lock of the outbox table meanwhile, but for `known`. */
+  async withoutLockWait<T>(work: Promise<T>, known?: string): Promise<T> {
+    const done = Promise.allSettled([work]).then(() => true);
+    while (!(await Promise.race([done, sleep(5, false)]))) {
+      const waiting = (await this.#waiting()).filter((id) => id !== known);
+      if (waiting.length > 0) throw new Error('waits for a row lock that somebody holds');
+    }
+    return work;
+  }
+
+  /** Ids of the connections that wait for a row lock. */
+  async #waiting(): Promise<string[]> {
+    const rows = await this.sql(
+      `SELECT t.processlist_id AS id FROM performance_schema.data_locks AS l
+       JOIN performance_schema.threads AS t USING (thread_id)
+       WHERE l.object_schema = ? AND l.object_name = 'outbox' AND l.lock_status = 'WAITING'`,
+      [this.database],
+    );
+    return rows.map((row) => String(row['id']));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
