@@ -8,6 +8,7 @@ import { Ledger } from '../stack/ledger.ts';
 import { expectLedger } from '../stack/ledger-audit.ts';
 import { MixedWriters } from '../stack/mixed-writers.ts';
 import { RelayBed } from '../stack/relay-bed.ts';
+import { RowHolder } from '../stack/row-holder.ts';
 import { seededRandom } from '../stack/seeded-random.ts';
 import { eventually, until } from '../stack/until.ts';
 
@@ -53,6 +54,7 @@ test(
     const writers = new MixedWriters({
       ...{ pool, ledger, topics, run: seed, random: seededRandom(seed + 1), poisonBytes: 2 * TOPIC_BYTES },
     });
+    await using holder = new RowHolder(pool, seededRandom(seed + 2));
     const beganMs = performance.now();
     const tell = (text: string): void => {
       process.stderr.write(`random faults: ${((performance.now() - beganMs) / 1_000).toFixed(1)} s ${text}\n`);
@@ -70,6 +72,7 @@ test(
     );
     tell('the last fault is over');
     await writers.stop();
+    await holder[Symbol.asyncDispose]();
     await expectSettled(bed, relay, STILL_MS);
     tell('nothing waits any more');
     expect(await relay.stop()).toBe(0);
@@ -78,6 +81,7 @@ test(
     const told = {
       ...figures,
       transactions,
+      holds: holder.holds,
       errors: errors.length,
       faults: counts,
       longestRecovery,

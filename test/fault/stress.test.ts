@@ -11,6 +11,7 @@ import { expectLedger } from '../stack/ledger-audit.ts';
 import { MixedWriters } from '../stack/mixed-writers.ts';
 import { insertRows } from '../stack/outbox-rows.ts';
 import { RelayBed } from '../stack/relay-bed.ts';
+import { RowHolder } from '../stack/row-holder.ts';
 import { seededRandom } from '../stack/seeded-random.ts';
 import { eventually } from '../stack/until.ts';
 
@@ -53,6 +54,7 @@ test(
     const writers = new MixedWriters({
       ...{ pool, ledger, topics, run: seed, random: seededRandom(seed + 1), poisonBytes: 2 * TOPIC_BYTES },
     });
+    await using holder = new RowHolder(pool, seededRandom(seed + 2));
     const stage = { servers, relay, random };
     const beganMs = performance.now();
     const tell = (text: string): void => {
@@ -70,18 +72,20 @@ test(
     const { counts: faults } = await faulting;
     tell('the last fault is over');
     await writers.stop();
+    await holder[Symbol.asyncDispose]();
     await expectSettled(bed, relay, STILL_MS);
     tell('nothing waits any more');
     expect(await relay.stop()).toBe(0);
     const figures = await expectLedger(bed.servers, { ledger, topics });
     const { transactions, slowestMs, errors } = writers;
-    const told = { ...figures, transactions, faults, starts: relay.starts, slowestMs };
+    const told = { ...figures, transactions, holds: holder.holds, faults, starts: relay.starts, slowestMs };
     tell(JSON.stringify(told));
     expect(relay.failures).toEqual([]);
     expect(errors).toEqual([]);
     expect(slowestMs).toBeLessThan(SLOWEST_MS);
     expect(figures.committed).toBeGreaterThan(DURATION_MS / 100);
     expect(figures.failed).toBeGreaterThan(0);
+    expect(holder.holds).toBeGreaterThan(0);
   },
 );
 
