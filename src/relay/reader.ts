@@ -149,6 +149,7 @@ export class Reader {
       effect: 'every row goes by the sweep until the binlog can be read',
     });
     this.#parkEverything(code);
+    this.#deps.router.noLongerFed();
   }
 
   #parkEverything(reason: string): void {

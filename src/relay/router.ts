@@ -72,7 +72,10 @@ export class Router {
     return { position, gtidSet: null, lastBegin: beginOf(this.#last), lastGtid, lastCommitMicros: commitMicros };
   }
 
-  /** True once everything at or before `position` is routed; false when that takes too long or `signal` is aborted. */
+  /**
+   * True once everything at or before `position` is routed; false when that takes too long, `signal` is aborted, or
+   * nothing is read any more.
+   */
   async hasRouted(position: Position, withinMs: number, signal: AbortSignal): Promise<boolean> {
     const isRouted = (): boolean => comparePositions(this.#position, position) >= 0;
     if (isRouted()) return true;
@@ -80,6 +83,11 @@ export class Router {
     this.#waiting.push({ position, resolve: () => over.abort() });
     await pause(this.#deps.clock, withinMs, AbortSignal.any([over.signal, signal]));
     return isRouted();
+  }
+
+  /** Nothing is read for now: who waits for it waits in vain. */
+  noLongerFed(): void {
+    for (const { resolve } of this.#waiting.splice(0)) resolve();
   }
 
   /** Routes a group; comes back early, between rows, when `signal` is aborted. */
