@@ -85,6 +85,7 @@ const COMMANDS: readonly RelayCommand[] = [
     summary: "Create the relay's tables, and outbox tables that are missing",
     options: [['--print', 'print the SQL instead; needs no server']],
     examples: ['cdc-relay migrate', 'cdc-relay migrate --print | mysql --comments app'],
+    whenInterrupted: 'interrupted: what was created stays; run it again',
     load: async () => (await import('./commands/migrate.ts')).migrate,
   },
   {
@@ -100,6 +101,7 @@ const COMMANDS: readonly RelayCommand[] = [
       ['--json', 'print JSON; the shape is adoptSchema, version 1'],
     ],
     examples: ['cdc-relay adopt app.outboxevent --dry-run', 'cdc-relay adopt app.outboxevent --yes'],
+    whenInterrupted: 'interrupted: what was done stays, no row counts as pending by it; run it again',
     load: async () => (await import('./commands/adopt.ts')).adopt,
   },
   {
@@ -127,6 +129,7 @@ const COMMANDS: readonly RelayCommand[] = [
     argument: ['[ids...]', 'primary keys of the rows'],
     options: ACT_OPTIONS,
     examples: ['cdc-relay failed retry 81', 'cdc-relay failed retry --all --topic orders --dry-run'],
+    whenInterrupted: 'interrupted: the rows told are done, the others are failed as they were; run it again',
     load: async () => (await import('./commands/failed-act.ts')).failedRetry,
   },
   {
@@ -135,6 +138,7 @@ const COMMANDS: readonly RelayCommand[] = [
     argument: ['[ids...]', 'primary keys of the rows'],
     options: ACT_OPTIONS,
     examples: ['cdc-relay failed discard 81', 'cdc-relay failed discard --reason ROW_ENCODING --yes'],
+    whenInterrupted: 'interrupted: the rows told are deleted, the others are failed as they were; run it again',
     load: async () => (await import('./commands/failed-act.ts')).failedDiscard,
   },
   {
@@ -164,6 +168,7 @@ const COMMANDS: readonly RelayCommand[] = [
       ['--json', 'print JSON; the shape is verifySchema, version 1'],
     ],
     examples: ['cdc-relay verify', 'cdc-relay verify --since 2h --json', 'cdc-relay verify --from-id 1 --to-id 50000'],
+    whenInterrupted: 'interrupted: nothing is kept; run it again, or in parts: --from-id, --to-id, --outbox',
     load: async () => (await import('./commands/verify.ts')).verify,
   },
   {

@@ -7,6 +7,7 @@ import { terminalText } from '../model/terminal-text.ts';
 import { createLog } from '../observability/log.ts';
 import { ExitCode } from './exit-codes.ts';
 import { type Problem, ProblemError, problemOf, problemText } from './problem.ts';
+import { endOnSignals } from './signals.ts';
 
 /** A command of the relay: what help shows, and where its body is. */
 export interface RelayCommand {
@@ -19,6 +20,8 @@ export interface RelayCommand {
   readonly examples: readonly string[];
   /** The body listens for SIGINT and SIGTERM; the others end at once. */
   readonly handlesSignals?: boolean;
+  /** What Ctrl-C leaves, and how to go on, where the body does not listen for it. */
+  readonly whenInterrupted?: string;
   /** Loaded when it is its turn: a command starts without the libraries of the others. */
   readonly load: () => Promise<CommandBody>;
 }
@@ -131,7 +134,11 @@ async function runCommand(command: RelayCommand, args: readonly string[], option
     log.error('crashed', { err });
     process.exit(ExitCode.Failure);
   });
-  if (command.handlesSignals !== true) endOnSignals();
+  const note = (text: string): void => {
+    if (!quiet) process.stderr.write(`${terminalText(text)}\n`);
+  };
+  if (command.handlesSignals !== true)
+    endOnSignals(() => command.whenInterrupted !== undefined && note(command.whenInterrupted));
   const body = await command.load();
   const outcome = await bodyOutcome(body, {
     settings: loaded.settings,
@@ -140,17 +147,11 @@ async function runCommand(command: RelayCommand, args: readonly string[], option
     args,
     config: { file: loaded.file, redacted: loaded.redacted },
     print: (text) => process.stdout.write(`${terminalText(text)}\n`),
-    note: (text) => quiet || process.stderr.write(`${terminalText(text)}\n`),
+    note,
   });
   if (typeof outcome === 'number') return outcome;
   process.stderr.write(`${terminalText(problemText(outcome))}\n`);
   return outcome.exitCode;
-}
-
-/** Said aloud, because the first process of a container gets no signal that it does not listen for. */
-function endOnSignals(): void {
-  process.once('SIGINT', () => process.exit(ExitCode.Interrupted));
-  process.once('SIGTERM', () => process.exit(ExitCode.Terminated));
 }
 
 async function bodyOutcome(body: CommandBody, context: CommandContext): Promise<ExitCode | Problem> {

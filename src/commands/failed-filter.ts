@@ -7,7 +7,7 @@ export const FILTER_OPTIONS = [
   ['--outbox <table>', 'rows of this outbox, where there are several'],
   ['--topic <name>', 'rows for this topic'],
   ['--since <time>', 'rows created since: 2h, 7d, 2026-11-29T22:00Z'],
-  ['--reason <text>', 'rows whose error begins so: MESSAGE_TOO_LARGE'],
+  ['--reason <text>', 'rows whose error begins so: KAFKA_MESSAGE_TOO_LARGE'],
 ] as const;
 
 export function filterOf(options: Options): FailedFilter {

@@ -4,6 +4,7 @@ import { ageText, countText } from './text.ts';
 const LINE_EVERY_MS = 5_000;
 /** Steps of the bar: what is walked may be counted beyond 2^53. */
 const STEPS = 1_000;
+const NOTHING_YET = { rows: '0', rate: '0', left: '' };
 
 /** What stands beside the bar is what people read: the bar takes what is left. */
 const TEXT_COLUMNS = 60;
@@ -15,10 +16,33 @@ export function barColumns(textColumns: number, columns = process.stderr.columns
   return Math.max(LEAST_BAR_COLUMNS, Math.min(MOST_BAR_COLUMNS, columns - textColumns));
 }
 
+/** A bar on stderr. A process that ends beneath it gives the terminal back as it was: cursor, and lines that wrap. */
+export class Bar {
+  readonly #bar: SingleBar;
+  readonly #end = (): void => this.#bar.stop();
+
+  constructor(format: string, textColumns: number, total: number, shown: Readonly<Record<string, string>>) {
+    const options = { format, barsize: barColumns(textColumns), stopOnComplete: false };
+    this.#bar = new SingleBar(options, Presets.shades_classic);
+    this.#bar.start(total, 0, shown);
+    process.once('exit', this.#end);
+  }
+
+  update(done: number, shown: Readonly<Record<string, string>>, total?: number): void {
+    if (total !== undefined) this.#bar.setTotal(total);
+    this.#bar.update(done, shown);
+  }
+
+  stop(): void {
+    process.off('exit', this.#end);
+    this.#bar.stop();
+  }
+}
+
 /** How far work is that removes rows: a bar on a terminal, else now and then a line. On stderr. */
 export class Progress {
   readonly #note: (text: string) => void;
-  readonly #bar: SingleBar | null;
+  readonly #bar: Bar | null;
   readonly #startedMs = performance.now();
   #toldMs = this.#startedMs;
 
@@ -26,16 +50,8 @@ export class Progress {
     this.#note = note;
     this.#bar =
       process.stderr.isTTY && !isQuiet
-        ? new SingleBar(
-            {
-              format: '{bar}  {percentage} %  {rows} rows  {rate} rows/s{left}',
-              barsize: barColumns(TEXT_COLUMNS),
-              stopOnComplete: false,
-            },
-            Presets.shades_classic,
-          )
+        ? new Bar('{bar}  {percentage} %  {rows} rows  {rate} rows/s{left}', TEXT_COLUMNS, STEPS, NOTHING_YET)
         : null;
-    this.#bar?.start(STEPS, 0, { rows: '0', rate: '0', left: '' });
   }
 
   /** `done` from 0 to 1; null where it is not known. */

@@ -1,4 +1,3 @@
-import { Presets, SingleBar } from 'cli-progress';
 import type { Fault } from '../model/fault.ts';
 import { RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
@@ -10,7 +9,7 @@ import { Session } from '../store/session.ts';
 import type { CommandContext } from './command.ts';
 import { ExitCode } from './exit-codes.ts';
 import { type Problem, problemOf } from './problem.ts';
-import { barColumns } from './progress.ts';
+import { Bar } from './progress.ts';
 import { leadForAWhile } from './resync-engine.ts';
 import { jobText, progressText, reportedJob } from './resync-report.ts';
 import { ageText, countText } from './text.ts';
@@ -171,7 +170,7 @@ function onlyWarnings(log: Log): Log {
 class JobView {
   readonly #context: CommandContext;
   readonly #isJson: boolean;
-  readonly #bar: SingleBar | null;
+  readonly #bar: Bar | null;
   readonly #samples: { readonly atMs: number; readonly done: number }[] = [];
   #told = '';
   #toldMs = -Infinity;
@@ -182,16 +181,8 @@ class JobView {
     const isQuiet = context.options['quiet'] === true;
     this.#bar =
       process.stderr.isTTY && !isQuiet && !this.#isJson
-        ? new SingleBar(
-            {
-              format: `{bar}  {percentage} %  {what}   job ${id} (Ctrl-C leaves it running)`,
-              barsize: barColumns(TEXT_COLUMNS),
-              stopOnComplete: false,
-            },
-            Presets.shades_classic,
-          )
+        ? new Bar(`{bar}  {percentage} %  {what}   job ${id} (Ctrl-C leaves it running)`, TEXT_COLUMNS, 1, { what: '' })
         : null;
-    this.#bar?.start(1, 0, { what: '' });
   }
 
   show(job: JobRecord): void {
@@ -206,8 +197,7 @@ class JobView {
     const { done, total } = steps(job);
     const what = `${progressText(reported)}${this.#rate(nowMs, done, total)}`;
     if (this.#bar !== null) {
-      this.#bar.setTotal(Math.max(1, total));
-      this.#bar.update(Math.min(done, Math.max(1, total)), { what });
+      this.#bar.update(Math.min(done, Math.max(1, total)), { what }, Math.max(1, total));
     } else if (nowMs - this.#toldMs >= LINE_EVERY_MS && what !== this.#told) {
       this.#context.note(`job ${job.id} ${job.state}: ${what}`);
       this.#told = what;

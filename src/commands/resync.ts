@@ -15,6 +15,7 @@ import { Progress } from './progress.ts';
 import { attach, isLeaderless } from './resync-attach.ts';
 import { planReconcile, planRepublish } from './resync-plan.ts';
 import { planText, type ResyncPlan } from './resync-report.ts';
+import { endOnSignals } from './signals.ts';
 import { timeRange } from './time-range.ts';
 import { whoAsks } from './who.ts';
 
@@ -26,6 +27,8 @@ export const resync: CommandBody = async (context) => {
   const { settings, log, options, note, print } = context;
   const isRepublish = options['republish'] === true;
   checkUsage(options, isRepublish);
+  // Until there is a job, which is then watched.
+  const ignoreSignals = endOnSignals(() => note('interrupted: no job was made; run it again'));
   const session = await Session.open(settings.mysql, log);
   let id: bigint;
   let wasLeaderless: boolean;
@@ -49,6 +52,7 @@ export const resync: CommandBody = async (context) => {
     id = await new JobsTable(settings).insert(session, spec, whoAsks());
   } finally {
     session.destroy();
+    ignoreSignals();
   }
   note(`job ${id}`);
   return attach(id, context, wasLeaderless);
