@@ -46,7 +46,7 @@ class Reading implements AsyncDisposable {
   }
 
   async sees(key: string): Promise<void> {
-    await until(() => this.keys.includes(key), { withinMs: 10_000, what: `row ${key}`, everyMs: 5 });
+    await until(() => this.keys.includes(key), { withinMs: 20_000, what: `row ${key}`, everyMs: 5 });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -81,25 +81,25 @@ async function dumps(): Promise<number[]> {
 describe('a stream that falls silent', () => {
   it('I1 ends when the network freezes, without a word to either side', async () => {
     await using proxy = await Proxy.open(bed.bed.mysql);
-    const source = bed.source({ mysql: { port: proxy.port, heartbeatMs: 200 } });
+    const source = bed.source({ mysql: { port: proxy.port, heartbeatMs: 400 } });
     await using reading = new Reading(source, await bed.head());
     await bed.sql(insertOf('before'));
     await reading.sees('before');
     const frozenAt = performance.now();
     proxy.freeze();
-    expect(await reading.ends(5_000)).toMatchObject({ code: 'BINLOG_SILENT', disposition: 'retry' });
+    expect(await reading.ends(20_000)).toMatchObject({ code: 'BINLOG_SILENT', disposition: 'retry' });
     const took = performance.now() - frozenAt;
-    expect(took).toBeGreaterThan(400);
-    expect(took).toBeLessThan(4_000);
+    expect(took).toBeGreaterThan(800);
+    expect(took).toBeLessThan(15_000);
   });
 
   it('I1 ends when the server freezes', async () => {
-    await using reading = new Reading(bed.source({ mysql: { heartbeatMs: 200 } }), await bed.head());
+    await using reading = new Reading(bed.source({ mysql: { heartbeatMs: 400 } }), await bed.head());
     await bed.sql(insertOf('warm'));
     await reading.sees('warm');
     await bed.server!.freeze();
     try {
-      expect(await reading.ends(5_000)).toMatchObject({ code: 'BINLOG_SILENT', disposition: 'retry' });
+      expect(await reading.ends(20_000)).toMatchObject({ code: 'BINLOG_SILENT', disposition: 'retry' });
     } finally {
       await bed.server!.thaw();
     }
@@ -110,15 +110,15 @@ describe('a stream that falls silent', () => {
     proxy.freeze();
     const mysql = { port: proxy.port, connectTimeoutMs: 300, queryTimeoutMs: 300 };
     await using reading = new Reading(bed.source({ mysql }), await bed.head());
-    expect(await reading.ends(5_000)).toMatchObject({ code: 'BINLOG_CONNECTION_LOST', disposition: 'retry' });
+    expect(await reading.ends(20_000)).toMatchObject({ code: 'BINLOG_CONNECTION_LOST', disposition: 'retry' });
   });
 
   it('lives on heartbeats while nothing is written', async () => {
-    await using reading = new Reading(bed.source({ mysql: { heartbeatMs: 100 } }), await bed.head());
+    await using reading = new Reading(bed.source({ mysql: { heartbeatMs: 300 } }), await bed.head());
     await bed.sql(insertOf('first'));
     await reading.sees('first');
     const quietUntil = performance.now() + 1_500;
-    await until(() => performance.now() > quietUntil, { withinMs: 5_000, what: 'a quiet while' });
+    await until(() => performance.now() > quietUntil, { withinMs: 20_000, what: 'a quiet while' });
     await bed.sql(insertOf('second'));
     await reading.sees('second');
   });
@@ -126,14 +126,14 @@ describe('a stream that falls silent', () => {
   it('I1 is not silent while one event takes its time over a slow line', async () => {
     await using proxy = await Proxy.open(bed.bed.mysql);
     await bed.sql('CREATE TABLE blobs (content LONGBLOB)');
-    await using reading = new Reading(bed.source({ mysql: { port: proxy.port, heartbeatMs: 100 } }), await bed.head());
+    await using reading = new Reading(bed.source({ mysql: { port: proxy.port, heartbeatMs: 300 } }), await bed.head());
     await bed.sql(insertOf('warm'));
     await reading.sees('warm');
-    proxy.bytesPerSecond = 8_000_000;
+    proxy.bytesPerSecond = 5_000_000;
     await bed.sql("INSERT INTO blobs VALUES (REPEAT('x', 8000000))");
     await bed.sql(insertOf('behind'));
     await until(() => reading.fault !== null || reading.keys.includes('behind'), {
-      withinMs: 10_000,
+      withinMs: 20_000,
       what: 'the row behind a large event',
     });
     expect(reading.fault).toBeNull();
@@ -151,22 +151,22 @@ describe('a stream that falls silent', () => {
     };
     // As where the server has the list of its files locked: it takes the command, and does not answer yet.
     proxy.freezeSome();
-    const mysql = { port: proxy.port, heartbeatMs: 100, queryTimeoutMs: 2_000 };
+    const mysql = { port: proxy.port, heartbeatMs: 300, queryTimeoutMs: 6_000 };
     await using reading = new Reading(bed.source({ mysql }), from);
-    await until(() => asked === 1, { withinMs: 5_000, what: 'the command' });
+    await until(() => asked === 1, { withinMs: 20_000, what: 'the command' });
     const beganMs = performance.now();
-    await until(() => performance.now() - beganMs > 1_000, { withinMs: 5_000, what: 'ten heartbeats' });
+    await until(() => performance.now() - beganMs > 1_500, { withinMs: 20_000, what: 'five heartbeats' });
     proxy.thaw();
     await reading.sees('waits');
     expect(reading.fault).toBeNull();
 
     proxy.freezeSome();
     await using never = new Reading(bed.source({ mysql: { ...mysql, queryTimeoutMs: 500 } }), from);
-    expect(await never.ends(5_000)).toMatchObject({ code: 'BINLOG_SILENT', disposition: 'retry' });
+    expect(await never.ends(20_000)).toMatchObject({ code: 'BINLOG_SILENT', disposition: 'retry' });
   });
 
   it('is not silent while nobody pulls', async () => {
-    const source = bed.source({ mysql: { heartbeatMs: 100 } });
+    const source = bed.source({ mysql: { heartbeatMs: 300 } });
     await using reading = new Reading(source, await bed.head());
     reading.hold();
     await bed.sql(insertOf('held'));
@@ -180,7 +180,7 @@ describe('a stream that falls silent', () => {
       ]);
     }
     const heldUntil = performance.now() + 1_500;
-    await until(() => performance.now() > heldUntil, { withinMs: 5_000, what: 'a while without pulling' });
+    await until(() => performance.now() > heldUntil, { withinMs: 20_000, what: 'a while without pulling' });
     expect(reading.fault).toBeNull();
     reading.goOn();
     await reading.sees('k19');
@@ -200,8 +200,8 @@ describe('a stream that is ended', () => {
     await reading.sees('seen');
     const [id] = await dumps();
     await bed.sql(`KILL ${id}`);
-    expect(await reading.ends(5_000)).toMatchObject({ code: 'BINLOG_CONNECTION_LOST', disposition: 'retry' });
-    await until(async () => (await dumps()).length === 0, { withinMs: 5_000, what: 'no dump thread' });
+    expect(await reading.ends(20_000)).toMatchObject({ code: 'BINLOG_CONNECTION_LOST', disposition: 'retry' });
+    await until(async () => (await dumps()).length === 0, { withinMs: 20_000, what: 'no dump thread' });
   });
 
   it('by a reset of the connection', async () => {
@@ -210,7 +210,7 @@ describe('a stream that is ended', () => {
     await bed.sql(insertOf('seen'));
     await reading.sees('seen');
     proxy.cut();
-    expect(await reading.ends(5_000)).toMatchObject({ code: 'BINLOG_CONNECTION_LOST', disposition: 'retry' });
+    expect(await reading.ends(20_000)).toMatchObject({ code: 'BINLOG_CONNECTION_LOST', disposition: 'retry' });
   });
 
   it('in the middle of an event, and hands on what was whole', async () => {
@@ -222,7 +222,7 @@ describe('a stream that is ended', () => {
     );
     proxy.cutAfter(300_000, 'down');
     await using reading = new Reading(bed.source({ mysql: { port: proxy.port } }), from);
-    expect(await reading.ends(5_000)).toMatchObject({ code: 'BINLOG_CONNECTION_LOST' });
+    expect(await reading.ends(20_000)).toMatchObject({ code: 'BINLOG_CONNECTION_LOST' });
     expect(reading.keys).toEqual(['whole']);
   });
 
@@ -234,14 +234,14 @@ describe('a stream that is ended', () => {
     reading.abort();
     expect(await reading.ends(1_000)).toBeNull();
     // The server finds out when it next writes: a heartbeat.
-    await until(async () => (await dumps()).length === 0, { withinMs: 10_000, what: 'no dump thread' });
+    await until(async () => (await dumps()).length === 0, { withinMs: 20_000, what: 'no dump thread' });
   });
 
   it('by abort while it connects', async () => {
     await using proxy = await Proxy.open(bed.bed.mysql);
     proxy.freeze();
     const reading = new Reading(bed.source({ mysql: { port: proxy.port } }), await bed.head());
-    await until(() => proxy.accepted > 0, { withinMs: 5_000, what: 'a connection' });
+    await until(() => proxy.accepted > 0, { withinMs: 20_000, what: 'a connection' });
     reading.abort();
     expect(await reading.ends(1_000)).toBeNull();
   });
@@ -251,7 +251,7 @@ describe('a stream that is ended', () => {
     await bed.sql(insertOf('seen'));
     await reading.sees('seen');
     await bed.server!.stop();
-    expect(await reading.ends(5_000)).toMatchObject({ code: 'BINLOG_CONNECTION_LOST', disposition: 'retry' });
+    expect(await reading.ends(20_000)).toMatchObject({ code: 'BINLOG_CONNECTION_LOST', disposition: 'retry' });
     await bed.server!.start();
     await using again = new Reading(bed.source(), await bed.head());
     await bed.sql(insertOf('again'));
@@ -267,7 +267,7 @@ describe('a stream that is ended', () => {
       expect(group.transactions).toHaveLength(1);
       break;
     }
-    await until(async () => (await dumps()).length === 0, { withinMs: 10_000, what: 'no dump thread' });
+    await until(async () => (await dumps()).length === 0, { withinMs: 20_000, what: 'no dump thread' });
   });
 });
 
@@ -284,7 +284,7 @@ describe('a stream that cannot begin', () => {
   ])('%s', async (_, change, detail) => {
     await bed.sql(insertOf('x'));
     await using reading = new Reading(bed.source(), change(await bed.head()));
-    const fault = await reading.ends(5_000);
+    const fault = await reading.ends(20_000);
     expect(fault).toMatchObject({ code: 'BINLOG_POSITION_UNUSABLE', disposition: 'halt' });
     expect(fault?.detail).toMatch(detail);
   });
@@ -294,7 +294,7 @@ describe('a stream that cannot begin', () => {
     await bed.sql(insertOf('one'));
     await first.sees('one');
     await using second = new Reading(bed.source(), await bed.head());
-    expect(await first.ends(5_000)).toMatchObject({ code: 'BINLOG_SERVER_ID_CLASH', disposition: 'halt' });
+    expect(await first.ends(20_000)).toMatchObject({ code: 'BINLOG_SERVER_ID_CLASH', disposition: 'halt' });
     await bed.sql(insertOf('two'));
     await second.sees('two');
   });
@@ -306,7 +306,7 @@ describe('a stream that cannot begin', () => {
     await bed.sql(`DROP USER IF EXISTS 'reader'@'%'; CREATE USER 'reader'@'%' IDENTIFIED BY 'secret'; ${statement}`);
     const source = bed.source({ mysql: { user: 'reader', password: 'secret' } });
     await using reading = new Reading(source, await bed.head());
-    const fault = await reading.ends(5_000);
+    const fault = await reading.ends(20_000);
     expect(fault).toMatchObject({ code, disposition: 'halt' });
     expect(fault?.detail).not.toContain('secret');
   });
@@ -332,7 +332,7 @@ describe('a stream that cannot begin', () => {
     const { port } = proxy;
     await proxy[Symbol.asyncDispose]();
     await using reading = new Reading(bed.source({ mysql: { port } }), await bed.head());
-    expect(await reading.ends(5_000)).toMatchObject({ code: 'BINLOG_CONNECTION_LOST', disposition: 'retry' });
+    expect(await reading.ends(20_000)).toMatchObject({ code: 'BINLOG_CONNECTION_LOST', disposition: 'retry' });
   });
 });
 
@@ -353,7 +353,7 @@ describe('a stream that nobody pulls', () => {
     await reading.sees('1');
     const held = process.memoryUsage().arrayBuffers;
     const heldUntil = performance.now() + 1_000;
-    await until(() => performance.now() > heldUntil, { withinMs: 5_000, what: 'a while without pulling' });
+    await until(() => performance.now() > heldUntil, { withinMs: 20_000, what: 'a while without pulling' });
     expect(process.memoryUsage().arrayBuffers - held).toBeLessThan(16 * 1024 * 1024);
     reading.goOn();
     await until(() => reading.keys.includes('last'), { withinMs: 30_000, what: 'the last row' });

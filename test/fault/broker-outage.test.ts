@@ -66,10 +66,10 @@ test('F5 a broker frozen in mid-request: the wait is bounded, the relay lives, n
     await until(async () => (await bed.records()) > 50, { withinMs: 20_000, what: 'records under load' });
     const startedMs = performance.now();
     await broker.freeze();
-    await relay.waitFor('lane-held', { withinMs: 5_000 });
-    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    await relay.waitFor('lane-held', { withinMs: 30_000 });
+    expect(performance.now() - startedMs).toBeLessThan(15_000);
     const [published, committed] = [await bed.count('outbox', "status = 'published'"), load.committed];
-    await until(() => load.committed > committed + 100, { withinMs: 10_000, what: 'commits meanwhile' });
+    await until(() => load.committed > committed + 100, { withinMs: 20_000, what: 'commits meanwhile' });
     expect(await bed.count('outbox', "status = 'published'")).toBe(published);
   } finally {
     await broker.thaw();
@@ -90,9 +90,9 @@ test('F5 the connection is cut in the midst of answers: nothing is lost, nothing
   for (let cuts = 1; cuts <= 10; cuts++) {
     const accepted = proxy.accepted;
     proxy.cutAfter(20 + cuts * 13, 'down');
-    await until(() => proxy.accepted > accepted, { withinMs: 10_000, what: 'a new connection after a cut answer' });
+    await until(() => proxy.accepted > accepted, { withinMs: 20_000, what: 'a new connection after a cut answer' });
     proxy.cutAfter(1_000 * cuts, 'up');
-    await until(() => proxy.accepted > accepted + 1, { withinMs: 10_000, what: 'another after a cut request' });
+    await until(() => proxy.accepted > accepted + 1, { withinMs: 20_000, what: 'another after a cut request' });
   }
   await load.stop();
   await bed.retired();
@@ -113,7 +113,7 @@ test.skipIf(isTenth)(
     proxy.freeze('down');
     try {
       await insertRows(pool, { topic, count: 1, payloadBytes: 20_000, prefix: 'large' });
-      await until(async () => (await bed.records()) === 2, { withinMs: 5_000, what: 'the large row in the topic' });
+      await until(async () => (await bed.records()) === 2, { withinMs: 20_000, what: 'the large row in the topic' });
       const lowered = [{ name: 'max.message.bytes', value: '10000' }];
       await using admin = await connectedAdmin(bed);
       await admin.alterConfigs({

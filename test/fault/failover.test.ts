@@ -107,7 +107,7 @@ test('S1 the old primary only reads and lives on, and no connection ends: the id
     await pool.end();
   }
   address.proxy.cut();
-  await until(() => bed.count('outbox').catch(() => 0), { withinMs: 10_000, what: 'the new primary' });
+  await until(() => bed.count('outbox').catch(() => 0), { withinMs: 20_000, what: 'the new primary' });
   await bed.retired();
   expect(await bed.expectDelivered({ faultInjected: true })).toMatchObject({ committed: 400, lost: 0, reordered: 0 });
 });
@@ -163,7 +163,7 @@ test.each(WAYS)(
   },
 );
 
-async function expectNewBeginning(relay: CliProcess, withinMs = 30_000): Promise<void> {
+async function expectNewBeginning(relay: CliProcess, withinMs = 60_000): Promise<void> {
   await relay.waitFor('position-unusable', { fields: { code: 'MYSQL_FOREIGN_SERVER' }, withinMs });
   await relay.waitFor('relay-state', { fields: { from: 'leading', to: 'flowing' }, withinMs });
 }

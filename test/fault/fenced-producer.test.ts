@@ -28,7 +28,7 @@ test.for([
   broker.script('Produce', { errorCode: code });
   await insertRows(bed.servers.pool, { topic, count: 50, perTransaction: 5, prefix: 'later' });
   await bed.retired();
-  await until(() => relay.lines().some(({ event }) => event === 'lane-flowing'), { withinMs: 5_000, what: 'flowing' });
+  await until(() => relay.lines().some(({ event }) => event === 'lane-flowing'), { withinMs: 20_000, what: 'flowing' });
 
   expect(await relay.waitFor('lane-held')).toMatchObject({ code: name });
   expect(relay.lines().filter(({ event }) => event === 'producer-renewed')).toHaveLength(1);

@@ -34,7 +34,7 @@ test('statements and connections of the relay are killed in MySQL, at random und
     }
     await load.stop();
     await bed.retired('outbox', { withinMs: 30_000 });
-    await until(() => relay.alive(), { withinMs: 1_000, what: 'alive' });
+    await until(() => relay.alive(), { withinMs: 20_000, what: 'alive' });
     expect(await bed.expectDelivered({ faultInjected: true })).toMatchObject({ lost: 0, reordered: 0 });
   } finally {
     await bed.sql(`DROP USER ${user}`);

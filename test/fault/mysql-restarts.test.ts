@@ -84,7 +84,7 @@ test('I1 the network to MySQL says nothing more, then is cut: the relay notices 
         .lines()
         .slice(lines)
         .some(({ event, ...of }) => (event === 'tail-lost' ? of['code'] === code : TERM_ENDS.includes(event)));
-    await bed.orTail(() => until(isNoticed, { withinMs: 3_000, what: `tail-lost with ${code}, or the term's end` }));
+    await bed.orTail(() => until(isNoticed, { withinMs: 20_000, what: `tail-lost with ${code}, or the term's end` }));
     proxy.thaw();
     await relay.waitFor('binlog-streaming', { after: lines, withinMs: 30_000 });
   }

@@ -127,7 +127,7 @@ describe('a log that was purged', () => {
       await bed.sql('FLUSH BINARY LOGS');
       const newest = String((await bed.sql('SHOW BINARY LOGS')).at(-1)!['Log_name']);
       await until(async () => (await bed.saved())?.file === newest, {
-        withinMs: 10_000,
+        withinMs: 20_000,
         what: `a checkpoint in ${newest}`,
       });
       await bed.sql(`PURGE BINARY LOGS TO '${newest}'`);
@@ -193,7 +193,7 @@ describe('another log under the same names', () => {
       await insert(bed, 10);
       return (await logHead((text) => bed.sql(text))).offset > 2 * saved.offset;
     };
-    await until(isPast, { withinMs: 10_000, what: 'a log that is longer than it was' });
+    await until(isPast, { withinMs: 20_000, what: 'a log that is longer than it was' });
     const [{ inside }] = await bed.sql(
       'SELECT GTID_SUBSET(gtid_set, @@GLOBAL.gtid_executed) AS inside FROM cdc_relay_offsets',
     );

@@ -73,7 +73,7 @@ describe.each<[string, () => Promise<DatabaseServer>]>([
     // MariaDB knows the second of a commit only.
     const second = (): number => Math.floor(Date.now() / 1_000);
     const readIn = second();
-    await until(() => second() > readIn + 1, { withinMs: 5_000, what: 'another second' });
+    await until(() => second() > readIn + 1, { withinMs: 20_000, what: 'another second' });
     await resetLogs((text) => bed.sql(text));
     await insert(1, 7);
     const again = await read(bed.source(), checkpointAt(begin), 7);

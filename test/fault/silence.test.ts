@@ -11,8 +11,8 @@ import { type CliProcess, startCli } from '../stack/relay-process.ts';
 import { until } from '../stack/until.ts';
 
 const HEARTBEAT_MS = 1_000;
-/** Silence is known for what it is after three heartbeats; the machine may be busy. */
-const NOTICED_MS = 3 * HEARTBEAT_MS + 1_500;
+/** Three heartbeats, or the time-out of a query; the machine may be busy. Without them it would be many minutes. */
+const NOTICED_MS = 3 * HEARTBEAT_MS + 12_000;
 /** The sweep rests so long between two looks, where a look takes some 50 ms (S28): nobody asks anything meanwhile. */
 const REST_MS = 5_000;
 const config = {
@@ -84,7 +84,7 @@ describe('I1 one connection says nothing any more, and nobody is told', () => {
     const { names, code } = events[kind];
     const isThere = (): boolean => silenced(servers.mysqlProxy, how, kind) > 0;
     const before = relay.lines().length;
-    await until(isThere, { withinMs: 5_000, what: `a connection of the kind ${kind}` });
+    await until(isThere, { withinMs: 20_000, what: `a connection of the kind ${kind}` });
     const isNoticed = (): boolean =>
       relay
         .lines()
@@ -94,7 +94,7 @@ describe('I1 one connection says nothing any more, and nobody is told', () => {
     await bed.orTail(() => until(isNoticed, { withinMs, what: `${names.join(' or ')} with ${code}` }));
     await flowsAgain();
     // What fails again before it has been answered is not told again.
-    await until(isAnswered, { withinMs: 10_000, what: 'sweep-recovered and pause-known' });
+    await until(isAnswered, { withinMs: 20_000, what: 'sweep-recovered and pause-known' });
   });
 
   test.each(hows)('all of Kafka (%s)', async (how) => {
@@ -109,7 +109,7 @@ describe('I1 one connection says nothing any more, and nobody is told', () => {
     servers.mysqlProxy.kinds = { ...KINDS, all: () => true };
     // The pings tell which connections there are.
     const open = (): boolean => silenced(servers.mysqlProxy, how, 'all') > 0;
-    await until(open, { withinMs: 5_000, what: 'a connection' });
+    await until(open, { withinMs: 20_000, what: 'a connection' });
     for (const kind of Object.keys(KINDS)) silenced(servers.mysqlProxy, how, kind);
     // The term ends by what is noticed first: the lock, or a sweep that cannot go on.
     const hasEnded = (): boolean =>
@@ -123,7 +123,7 @@ describe('I1 one connection says nothing any more, and nobody is told', () => {
   });
 
   test('what was given up is closed: no socket waits for an answer that will not come', async () => {
-    await until(() => sockets(relay.pid) < 20, { withinMs: 10_000, what: 'few sockets' });
+    await until(() => sockets(relay.pid) < 20, { withinMs: 20_000, what: 'few sockets' });
   });
 });
 
@@ -132,7 +132,7 @@ describe('I1 what is killed or stands still', () => {
     const before = relay.lines().length;
     const [{ id }] = await bed.sql("SELECT id FROM performance_schema.processlist WHERE command LIKE 'Binlog Dump%'");
     await bed.sql(`KILL ${String(id)}`);
-    await relay.waitFor('tail-lost', { fields: { code: 'BINLOG_CONNECTION_LOST' }, after: before, withinMs: 2_000 });
+    await relay.waitFor('tail-lost', { fields: { code: 'BINLOG_CONNECTION_LOST' }, after: before, withinMs: 20_000 });
     await flowsAgain();
   });
 
@@ -146,7 +146,7 @@ describe('I1 what is killed or stands still', () => {
       await using status = await startCli(['status'], { config: bed.config() });
       const beganMs = performance.now();
       expect((await status.exited).code).toBeGreaterThan(0);
-      expect(performance.now() - beganMs).toBeLessThan(10_000);
+      expect(performance.now() - beganMs).toBeLessThan(15_000);
       expect(status.stderr()).toContain('MYSQL_UNREACHABLE');
       const isUnknown = async (): Promise<boolean> => (await health.ready())?.state === 'UNKNOWN';
       await until(isUnknown, { withinMs: 20_000, what: 'UNKNOWN' });

@@ -99,7 +99,7 @@ test('paused before there is a relay: the first start rests too, and jobs wait; 
   await relay.waitFor('relay-state', { fields: { to: 'paused' } });
   await using job = await startCli(['resync', '--yes'], { config: bed.config() });
   const says = (): boolean => job.stderr().includes('the relay is paused: job 1 waits until cdc-relay resume');
-  await until(says, { withinMs: 10_000, what: 'a job that waits' });
+  await until(says, { withinMs: 20_000, what: 'a job that waits' });
   expect((await cli(bed, ['resume'])).code).toBe(0);
   await relay.waitFor('binlog-streaming');
   expect(await job.exited).toMatchObject({ code: 0 });

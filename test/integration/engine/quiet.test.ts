@@ -83,7 +83,7 @@ test('S27 two relays of different names on one outbox: each delivers once, and b
   await bed.start(other);
   await insertRows(bed.servers.pool, { topic: bed.servers.topic('orders'), count: 200, perTransaction: 1 });
   await bed.retired();
-  await until(async () => (await bed.records()) >= 400, { withinMs: 10_000, what: 'the rows of both relays' });
+  await until(async () => (await bed.records()) >= 400, { withinMs: 20_000, what: 'the rows of both relays' });
   await bed.expectQuiet(QUIET_MS);
   expect(await bed.records()).toBe(400);
 });
