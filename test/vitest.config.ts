@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config';
 /** Tests that talk to real servers: the shared ones of the run, or their own. */
 const onServers = {
   globalSetup: ['test/stack/global-setup.ts'],
-  testTimeout: 60_000,
-  hookTimeout: 120_000,
+  testTimeout: 240_000,
+  hookTimeout: 240_000,
 };
 
 const ON_MARIADB = ['test/integration/mariadb/*.test.ts'];
@@ -18,6 +18,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
+          testTimeout: 60_000,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -49,7 +50,7 @@ export default defineConfig({
           name: 'fault',
           include: ['test/fault/**/*.test.ts'],
           ...onServers,
-          testTimeout: 120_000,
+          testTimeout: 300_000,
           maxWorkers: 2,
           sequence: { groupOrder: 3 },
         },
@@ -59,7 +60,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
           ...onServers,
-          testTimeout: 120_000,
+          testTimeout: 300_000,
           maxWorkers: 2,
           sequence: { groupOrder: 4 },
         },

@@ -147,7 +147,7 @@ async function muteServer(): Promise<{ port: number; reached: Promise<unknown> }
 
 test('a server that accepts and says nothing ends with 3 too, within the time-out', async () => {
   using mute = await muteServer();
-  const { code, stderr } = await runCli(['migrate', '-c', config('mute.yaml', mute.port)], { cwd, withinMs: 10_000 });
+  const { code, stderr } = await runCli(['migrate', '-c', config('mute.yaml', mute.port)], { cwd, withinMs: 20_000 });
   expect(code).toBe(3);
   expect(stderr).toContain('MYSQL_UNREACHABLE');
 });
@@ -169,7 +169,7 @@ test('a log that cannot be written ends nothing', async () => {
   const relay = new Relayed(port);
   const args = ['run', '-c', config('logless.yaml'), '--set', `http.port=${port}`];
   // It has told of its start, and waits for MySQL.
-  const interrupt = until(async () => (await relay.ready()) !== null, { withinMs: 10_000, what: 'an answer' });
+  const interrupt = until(async () => (await relay.ready()) !== null, { withinMs: 20_000, what: 'an answer' });
   const { code, signal } = await runCli(args, { cwd, full: 'stderr', interrupt });
   expect({ code, signal }).toEqual({ code: 0, signal: null });
   const refused = await runCli(['migrate', '-c', config('silent.yaml')], { cwd, full: 'stderr' });

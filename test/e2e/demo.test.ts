@@ -69,7 +69,7 @@ function start(args: string[]) {
 
 /** Servers and relays end with the demo; those that had to be killed by its warden, a moment later. */
 async function nothingLeft(mark: string): Promise<void> {
-  await until(() => marked(mark).length === 0, { withinMs: 5_000, what: `nothing left of demo ${mark}` });
+  await until(() => marked(mark).length === 0, { withinMs: 20_000, what: `nothing left of demo ${mark}` });
 }
 
 /** Linux tells the environment of processes; elsewhere nothing is found. */

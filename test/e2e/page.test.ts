@@ -38,12 +38,12 @@ test.concurrent(
     await page.getByText('The relay refused this token.').waitFor();
     await visit.useToken(TOKEN);
     await page.locator('.part').first().waitFor();
-    await until(async () => (await state.textContent()) === 'FLOWING', { withinMs: 10_000, what: 'FLOWING' });
+    await until(async () => (await state.textContent()) === 'FLOWING', { withinMs: 20_000, what: 'FLOWING' });
     expect(await page.title()).toContain('FLOWING');
     expect(await page.getByText(/Nothing is waiting/).count()).toBe(3);
     const sent = page.locator('footer dd', { hasText: 'rows sent' });
     const before = await sent.textContent();
-    await until(async () => (await sent.textContent()) !== before, { withinMs: 10_000, what: 'numbers that move' });
+    await until(async () => (await sent.textContent()) !== before, { withinMs: 20_000, what: 'numbers that move' });
     await page.locator('.chart', { hasText: 'rows/s at most' }).waitFor();
     // Where this machine's clock is wrong the relay's counts: for the charts, and for what was when.
     for (const aheadMs of [-40 * 60_000, 40 * 60_000]) {
@@ -71,7 +71,7 @@ test.concurrent(
     await until(async () => (await state.textContent()) === 'PAUSED', { withinMs: 15_000, what: 'PAUSED' });
     await page.getByText(/^Asked for by http 127\.0\.0\.1, \d.* ago\./).waitFor();
     await until(() => bed.count('outbox', "status = 'pending'").then((count) => count > 40), {
-      withinMs: 10_000,
+      withinMs: 20_000,
       what: 'rows that wait',
     });
     tooWide.push(...(await visit.shots('paused')));

@@ -84,7 +84,7 @@ test('its grants, its configuration and its row give the record that it promises
   const headers = Object.entries(record.headers).map(([name, value]) => [name, String(value)]);
   expect(Object.fromEntries(headers)).toEqual({ id, 'event-type': 'OrderPlaced' });
 
-  await until(async () => (await status(named)).includes('pending 0'), { withinMs: 10_000, what: 'pending 0' });
+  await until(async () => (await status(named)).includes('pending 0'), { withinMs: 20_000, what: 'pending 0' });
   const shown = code('', 'FLOWING').trim().split('\n');
   const printed = (await status(named)).trim().split('\n');
   // A broker that has just started may have refused something once: that is told, and is not of the README.

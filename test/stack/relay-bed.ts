@@ -135,7 +135,7 @@ export class RelayBed implements AsyncDisposable {
 
   /** Waits until no row of the table, or of those that `where` names, is pending or claimed any more. */
   async retired(table = 'outbox', options: { withinMs?: number; where?: string } = {}): Promise<void> {
-    const { withinMs = 20_000, where = 'TRUE' } = options;
+    const { withinMs = 60_000, where = 'TRUE' } = options;
     const done = async (): Promise<boolean> =>
       (await this.count(table, `status IN ('pending', 'processing') AND (${where})`)) === 0;
     await this.orTail(() => until(done, { withinMs, what: `all rows of ${table} published` }));
@@ -155,7 +155,7 @@ export class RelayBed implements AsyncDisposable {
       seen = await head();
       return seen === before;
     };
-    await until(still, { withinMs: 10_000, what: 'a log that stands still', everyMs: 300 });
+    await until(still, { withinMs: 20_000, what: 'a log that stands still', everyMs: 500 });
     const endMs = performance.now() + quietMs;
     await until(
       async () => {
@@ -163,7 +163,7 @@ export class RelayBed implements AsyncDisposable {
         if (now !== seen) throw new Error(`something is written: from ${seen} to ${now}`);
         return performance.now() >= endMs;
       },
-      { withinMs: 2 * quietMs, what: 'the end of the quiet', everyMs: 50 },
+      { withinMs: 60_000 + quietMs, what: 'the end of the quiet', everyMs: 50 },
     );
   }
 

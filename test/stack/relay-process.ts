@@ -92,7 +92,7 @@ export class CliProcess implements AsyncDisposable {
       readonly withinMs?: number;
     } = {},
   ): Promise<LogLine> {
-    const { fields = {}, after = 0, withinMs = 20_000 } = options;
+    const { fields = {}, after = 0, withinMs = 60_000 } = options;
     const wanted = Object.entries(fields);
     const look = () => {
       const alive = this.alive(); // before the log is read: its last lines count
@@ -110,7 +110,7 @@ export class CliProcess implements AsyncDisposable {
   }
 
   /** Sends the signal and waits for the end. */
-  async kill(signal: NodeJS.Signals = 'SIGKILL', withinMs = 20_000): Promise<Exit> {
+  async kill(signal: NodeJS.Signals = 'SIGKILL', withinMs = 60_000): Promise<Exit> {
     this.peakRssBytes();
     this.signal(signal);
     await until(() => !this.alive(), { withinMs, what: `the end after ${signal}`, everyMs: 5 });

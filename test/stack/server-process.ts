@@ -34,7 +34,7 @@ export class ServerProcess implements Controls {
     const { pid } = this;
     if (pid === null) return;
     this.#signal('SIGSTOP');
-    await until(() => standsStill(pid), { withinMs: 5_000, everyMs: 1, what: `${this.#recipe.name} stands still` });
+    await until(() => standsStill(pid), { withinMs: 20_000, everyMs: 1, what: `${this.#recipe.name} stands still` });
   }
 
   thaw(): Promise<void> {

@@ -148,7 +148,7 @@ describe('a cluster with logins and rights', () => {
   async function seen(topic: string, is: (look: Topic) => boolean): Promise<void> {
     const { kafka } = bed.settings({ kafka: { sasl: sasl() } });
     const look = async () => is((await lookAtCluster(kafka, [topic], SILENT)).topics[0]);
-    await until(look, { withinMs: 10_000, what: `the rights on ${topic}` });
+    await until(look, { withinMs: 20_000, what: `the rights on ${topic}` });
   }
 
   test('what may be seen, what may be written, what may not be asked', async () => {

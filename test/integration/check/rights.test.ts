@@ -157,7 +157,7 @@ test('a replica that is registered with the id of the relay', async () => {
     );
     const isRegistered = async () =>
       (await bed.sql('SHOW REPLICAS')).some((row) => Number(row['Server_Id']) === serverId);
-    await until(isRegistered, { withinMs: 10_000, what: 'the replica is registered' });
+    await until(isRegistered, { withinMs: 20_000, what: 'the replica is registered' });
     expect(told(await bed.check({ mysql: { serverId } }), ['server-id'])).toEqual([
       `error server-id: mysql.serverId ${serverId} is also the id of a replica`,
     ]);

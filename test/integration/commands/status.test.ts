@@ -167,14 +167,14 @@ test('a relay that runs: its own word, and the view from its standby; --watch te
       .trimEnd()
       .split('\n')
       .map((line) => /^\S+Z {3}([A-Z ]+) t_.* lag /.exec(line)?.[1]);
-  await until(() => words()[0] === 'STOPPED', { withinMs: 10_000, what: 'the first line' });
+  await until(() => words()[0] === 'STOPPED', { withinMs: 20_000, what: 'the first line' });
 
   await bed.start({ http: { port } });
   const second = await bed.launch({ http: { port: other } });
   await second.waitFor('relay-state', { fields: { to: 'standby' } });
   await insertRows(bed.servers.pool, { topic: bed.servers.topic('orders'), count: 50 });
   await bed.retired();
-  await until(async () => (await json(port)).state === 'FLOWING', { withinMs: 10_000, what: 'FLOWING' });
+  await until(async () => (await json(port)).state === 'FLOWING', { withinMs: 20_000, what: 'FLOWING' });
 
   const good = await status(port, '--max-lag', '60s', '--max-failed', '0', '--max-parked', '0', '--min-headroom', '1h');
   expect(good.code).toBe(0);
@@ -188,7 +188,7 @@ test('a relay that runs: its own word, and the view from its standby; --watch te
     leader: { ...leads.leader, upMs: null },
   });
 
-  await until(() => words().at(-1) === 'FLOWING', { withinMs: 10_000, what: 'a line that says FLOWING' });
+  await until(() => words().at(-1) === 'FLOWING', { withinMs: 20_000, what: 'a line that says FLOWING' });
   expect(await watch.kill('SIGINT')).toMatchObject({ code: 130 });
   expect(words()).not.toContain(undefined);
   expect(watch.stdout()).toMatch(NO_CONTROL);

@@ -39,7 +39,7 @@ test('acts over HTTP: only with the token, as JSON and for nobody else’s page;
   const { rows } = failedListSchema.parse(await get('/failed?limit=5'));
   expect(rows.map(({ key }) => key).sort()).toEqual(['a', 'b']);
   await until(async () => parkedListSchema.parse(await get('/parked')).parked.length === 1, {
-    withinMs: 10_000,
+    withinMs: 20_000,
     what: 'a topic that is parked',
   });
   expect(historySchema.parse(await get('/history'))).toMatchObject({ stepMs: 5_000 });
@@ -85,9 +85,9 @@ test('acts over HTTP: only with the token, as JSON and for nobody else’s page;
   expect((await relay.ask('/jobs/999/cancel', post({}))).code).toBe(404);
   expect((await relay.ask('/jobs/x/cancel', post({}))).code).toBe(400);
   expect(JSON.parse((await relay.ask('/pause', post({}))).body)).toEqual({ paused: true });
-  await until(async () => (await relay.ready())?.state === 'PAUSED', { withinMs: 10_000, what: 'PAUSED' });
+  await until(async () => (await relay.ready())?.state === 'PAUSED', { withinMs: 20_000, what: 'PAUSED' });
   expect(JSON.parse((await relay.ask('/resume', post({}))).body)).toEqual({ paused: false });
-  await until(() => relay.isReady(), { withinMs: 10_000, what: 'a relay that goes on' });
+  await until(() => relay.isReady(), { withinMs: 20_000, what: 'a relay that goes on' });
   expect(process.lines().filter(({ event }) => event === 'asked-over-http').length).toBe(7);
   // Of many at once two have a connection.
   const many = await Promise.all(

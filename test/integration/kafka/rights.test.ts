@@ -58,7 +58,7 @@ beforeAll(async () => {
     const states = await Promise.all([MAY_WRITE, MAY_ASK_TOO].map((topic) => publisher.topic(topic, true)));
     return states.map((state) => (state.as === 'known' ? state.maxBatchBytes : state.fault.code));
   };
-  await until(async () => JSON.stringify(await limits()) === '[null,3000]', { withinMs: 10_000, what: 'the rights' });
+  await until(async () => JSON.stringify(await limits()) === '[null,3000]', { withinMs: 20_000, what: 'the rights' });
 }, 120_000);
 afterAll(() => cluster.dispose());
 

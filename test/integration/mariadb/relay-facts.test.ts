@@ -41,7 +41,7 @@ test('leader, expiry in days or seconds, headroom, jobs and what waits, as on My
     const standby = bed.store().lead(waiting.signal, () => waiting.abort());
     standby.catch(() => undefined);
     await new Promise((resolve) => waiting.signal.addEventListener('abort', resolve));
-    await expect.poll(async () => (await look()).surroundings?.standbys, { timeout: 5_000, interval: 20 }).toBe(1);
+    await expect.poll(async () => (await look()).surroundings?.standbys, { timeout: 20_000, interval: 20 }).toBe(1);
     await expect(standby).rejects.toThrow('STOPPED');
 
     await bed.sql("UPDATE cdc_relay_offsets SET paused_at = UTC_TIMESTAMP(6), paused_by = 'me@here'");

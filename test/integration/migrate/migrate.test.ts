@@ -149,7 +149,7 @@ describe.each<[string, () => Address]>([
     await holder.query(`LOCK TABLES ${bed.table('cdc_relay_migrations')} READ`);
     const settings = bed.settings([{ table: 'outbox' }]);
     const migrating = bed.migrate(settings);
-    await until(() => (bed.logged.length > 0 ? true : undefined), { withinMs: 10_000, what: 'the wait to be told' });
+    await until(() => (bed.logged.length > 0 ? true : undefined), { withinMs: 20_000, what: 'the wait to be told' });
     expect(bed.logged).toEqual([
       { event: 'migration-waits', fields: { doing: `recording 0001_outbox ${bed.table('outbox')}`, atMostMs: 60_000 } },
     ]);

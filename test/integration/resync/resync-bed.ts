@@ -56,7 +56,7 @@ export async function stateOf(
   };
 }
 
-export function ended(bed: RelayBed, job: number, withinMs = 30_000): Promise<string> {
+export function ended(bed: RelayBed, job: number, withinMs = 90_000): Promise<string> {
   const look = async (): Promise<string | false> => {
     const { state } = await stateOf(bed, job);
     return state !== 'queued' && state !== 'running' && state;

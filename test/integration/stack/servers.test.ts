@@ -86,7 +86,7 @@ test('a replica follows, and takes writes when its source is gone', async () => 
   await query(source, 'CREATE DATABASE earlier');
   await using replica = await startMysql({ replicaOf: source });
   await query(source, 'CREATE DATABASE later');
-  await eventually(() => query(replica, 'SHOW TABLES IN later'), { withinMs: 5000, what: 'the new database' });
+  await eventually(() => query(replica, 'SHOW TABLES IN later'), { withinMs: 20_000, what: 'the new database' });
   expect(await query(replica, 'SHOW TABLES IN earlier')).toEqual([]);
   await source.kill();
   await promote(replica);

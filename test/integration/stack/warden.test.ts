@@ -18,7 +18,7 @@ test('a runner that is killed leaves no server and no directory, not even a froz
     expect([...pids.map(runs), existsSync(directory)]).toEqual([true, true, true]);
     runner.kill('SIGKILL');
     const gone = () => !pids.some(runs) && !existsSync(directory);
-    await until(gone, { withinMs: 10_000, what: 'the end of the servers' });
+    await until(gone, { withinMs: 20_000, what: 'the end of the servers' });
   } finally {
     runner.kill('SIGKILL');
   }

@@ -102,7 +102,7 @@ async function commands(): Promise<ReadonlyMap<string, string>> {
   }));
   const exit = vi.spyOn(process, 'exit').mockImplementation((() => undefined) as typeof process.exit);
   await import('../../../src/cli.ts');
-  await vi.waitFor(() => expect(exit).toHaveBeenCalled());
+  await vi.waitFor(() => expect(exit).toHaveBeenCalled(), { timeout: 20_000 });
   exit.mockRestore();
   const flags = ({ options = [] }: RelayCommand): string => options.map(([option]) => option).join(' ');
   return new Map(found.map((command) => [command.name, flags(command)]));

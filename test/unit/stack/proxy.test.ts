@@ -26,7 +26,7 @@ test('forwards both ways and counts connections', async () => {
   await dial();
   expect(proxy.connections).toBe(2);
   client.socket.end();
-  await until(() => proxy.connections === 1, { withinMs: 2000, what: 'one connection left' });
+  await until(() => proxy.connections === 1, { withinMs: 20_000, what: 'one connection left' });
   expect(proxy.accepted).toBe(2);
 });
 
@@ -40,7 +40,7 @@ test('a freeze is silence, not an end, and a thaw brings everything', async () =
   await silence(100);
   expect([client.got, client.closed, late.got, late.closed]).toEqual(['a', false, '', false]);
   proxy.thaw();
-  await until(() => client.got === 'ab' && late.got === 'c', { withinMs: 2000, what: 'what was held back' });
+  await until(() => client.got === 'ab' && late.got === 'c', { withinMs: 20_000, what: 'what was held back' });
 });
 
 test('one direction can be frozen alone', async () => {
@@ -49,7 +49,7 @@ test('one direction can be frozen alone', async () => {
   const client = await dial();
   proxy.freeze('down');
   client.socket.write('x');
-  await until(() => heard.join('') === 'x', { withinMs: 2000, what: 'the request at the server' });
+  await until(() => heard.join('') === 'x', { withinMs: 20_000, what: 'the request at the server' });
   await silence(50);
   expect(client.got).toBe('');
 });
@@ -58,7 +58,7 @@ test('a cut resets, and new connections are accepted', async () => {
   const client = await dial();
   await client.says('a', 'a');
   proxy.cut();
-  await until(() => client.closed, { withinMs: 2000, what: 'the reset' });
+  await until(() => client.closed, { withinMs: 20_000, what: 'the reset' });
   expect(client.error).toBe('ECONNRESET');
   await (await dial()).says('b', 'b');
 });
@@ -67,7 +67,7 @@ test('cuts after a number of bytes, once', async () => {
   proxy.cutAfter(3, 'down');
   const client = await dial();
   client.socket.write('abcdef');
-  await until(() => client.closed, { withinMs: 2000, what: 'the cut' });
+  await until(() => client.closed, { withinMs: 20_000, what: 'the cut' });
   expect('abc'.startsWith(client.got)).toBe(true); // a reset may overtake bytes that are on their way
   await (await dial()).says('abcdef', 'abcdef');
 });
@@ -98,7 +98,7 @@ test('a target that is down looks like a reset', async () => {
   echo.close();
   await once(echo, 'close');
   const client = await dial();
-  await until(() => client.closed, { withinMs: 2000, what: 'the reset' });
+  await until(() => client.closed, { withinMs: 20_000, what: 'the reset' });
 });
 
 interface Client {
@@ -119,7 +119,7 @@ async function dial(): Promise<Client> {
       const startedAt = performance.now();
       client.got = '';
       socket.write(text);
-      await until(() => client.got === answer, { withinMs: 2000, everyMs: 1, what: `"${answer.slice(0, 20)}"` });
+      await until(() => client.got === answer, { withinMs: 20_000, everyMs: 1, what: `"${answer.slice(0, 20)}"` });
       return performance.now() - startedAt;
     },
   };
