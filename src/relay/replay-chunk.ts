@@ -114,14 +114,14 @@ export class ReplayChunk {
       swept.belongTo(null);
       if (serving !== null) this.#release(serving);
     }
-    const { sent, failures, unsent, open } = rows;
+    const { sent, failures, unsent, open, returned } = rows;
     const why = signal.aborted
       ? 'the relay stops'
       : serving?.isOver === true
         ? 'its live rows could not be held'
         : 'a lane could not deliver';
     // What was given up on its way may have been sent, and is to be sent again.
-    return { sent: sent + open, gone, failures, again: unsent + open === 0 ? null : why };
+    return { sent: sent + open + returned, gone, failures, again: unsent + open === 0 ? null : why };
   }
 
   /** Topics that nobody like us can write to; a text: some topic cannot be asked for now. */

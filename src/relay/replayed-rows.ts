@@ -51,6 +51,8 @@ export class ReplayedRows implements ClaimedRows {
   sent = 0;
   /** Taken out of their lane, or never put into it. */
   unsent = 0;
+  /** Taken out of their lane: they may have been sent, where no answer came. */
+  returned = 0;
   readonly failures: RowFailure[] = [];
   #waiting: (() => void)[] = [];
 
@@ -61,6 +63,7 @@ export class ReplayedRows implements ClaimedRows {
 
   back(batch: Batch): void {
     this.unsent += batch.records;
+    this.returned += batch.records;
     this.#left(batch.records);
   }
 

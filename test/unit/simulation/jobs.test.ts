@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { A, atEach, C, commit, FLOWING_MS, type Outcome } from './run-schedule.ts';
+import { A, atEach, C, commit, FLOWING_MS, type Outcome, runSchedule } from './run-schedule.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -53,3 +53,11 @@ test.each(['stop', 'pause', 'crash', 'lock'] as const)(
     expect(most).toBeGreaterThan(2);
   },
 );
+
+test('a batch of a job has no answer and its lane is given up: the job is begun again, and says so', async () => {
+  const { world } = await runSchedule({
+    writes: [commit(FLOWING_MS, [A])],
+    faults: [AGAIN, { kind: 'partition', atMs: 950, forMs: 1_000, topic: 0, partition: 0, how: 'unanswered' }],
+  });
+  expect(world.server.jobs.map(({ progress }) => progress)).toEqual([expect.objectContaining({ sent: 1, repeats: 1 })]);
+});

@@ -7,12 +7,15 @@ import { scopeKeyOf, type TableRow } from './table.ts';
 interface Run {
   readonly job: string;
   readonly last: TableRow;
+  /** As the job's table said then. */
+  readonly repeats: number;
   isOver: boolean;
 }
 
 /**
  * Judges what jobs send again: only what was delivered before and is theirs, each aggregate in the order of its ids with
- * nothing of the tail in between, and all of it when the job is done.
+ * nothing of the tail in between, and all of it when the job is done. An aggregate is begun again only when the job has
+ * been, and its table says so.
  */
 export class Replays {
   readonly #server: Server;
@@ -39,12 +42,16 @@ export class Replays {
     const times = this.#sent.get(job) ?? new Map<TableRow, number>();
     this.#sent.set(job, times);
     const pair = pairOf(row);
-    const isFirst = ![...times.keys()].some((other) => pairOf(other) === pair && other.id < row.id);
+    const others = [...times.keys()].filter((other) => pairOf(other) === pair);
+    const isFirst = !others.some((other) => other.id < row.id);
     times.set(row, (times.get(row) ?? 0) + 1);
     const run = this.#runs.get(pair);
-    this.#runs.set(pair, { job, last: row, isOver: false });
+    const repeats = this.#repeatsOf(job);
+    this.#runs.set(pair, { job, last: row, repeats, isOver: false });
+    if (mayMix || others.length === 0) return null;
+    if (isFirst && (run?.job !== job || run.repeats < repeats)) return null;
     const goesOn = run?.job === job && !run.isOver && run.last.id < row.id;
-    return isFirst || goesOn || mayMix ? null : `I2 ${name}: not behind the row before it`;
+    return goesOn ? null : `I2 ${name}: not behind the row before it`;
   }
 
   /** A row of the application's goes into its topic. */
@@ -77,6 +84,11 @@ export class Replays {
     const twice = wanted.find((row) => this.times(id, row) > 1 + repeats);
     if (twice !== undefined && !mayRepeat) return `I3 r${twice.number} sent again more than once by job ${id}`;
     return null;
+  }
+
+  #repeatsOf(name: string): number {
+    const progress = this.#server.jobs.find(({ id }) => String(id) === name)?.progress;
+    return progress != null && 'repeats' in progress ? progress.repeats : 0;
   }
 
   #isOf(row: TableRow, name: string): boolean {

@@ -12,6 +12,7 @@ export class Broken extends Error {
 }
 
 const SETTLED: ReadonlySet<TableRow['status']> = new Set(['published', 'failed', 'discarded']);
+const TWO_LEADERS: ReadonlySet<PlannedFault['kind']> = new Set(['freeze', 'lock', 'mysql']);
 const SLOWING: ReadonlySet<PlannedFault['kind']> = new Set(['mysql', 'slow', 'partition', 'kafka']);
 
 /** Attempts of its own that a row gets before it fails. */
@@ -53,11 +54,14 @@ export class Watch {
   /** Nothing waits for a row that has failed. */
   /** MySQL or Kafka do not answer, or not soon. */
   readonly #mayStopSlowly: boolean;
+  /** Batches may come twice, and their sender does not know. */
+  readonly #mayResend: boolean;
   readonly #releases: boolean;
   readonly #trace: (line: () => string) => void;
 
   constructor(server: Server, broker: Broker, plan: Plan, trace: (line: () => string) => void) {
     this.#mayStopSlowly = plan.faults.some(({ kind }) => SLOWING.has(kind));
+    this.#mayResend = plan.faults.some((each) => each.kind === 'partition' || TWO_LEADERS.has(each.kind));
     this.#hasLetters = plan.hasDeadLetters;
     this.#releases = plan.onExhausted === 'release';
     this.#replays = new Replays(server);
@@ -225,7 +229,7 @@ export class Watch {
       }
     }
     for (const name of this.#server.parked.keys()) this.everParked.add(name);
-    this.#breakIf(this.#replays.afterCommit(this.#mayRepeat));
+    this.#breakIf(this.#replays.afterCommit(this.#mayRepeat && this.#mayResend));
     this.#checkpointHolds();
   }
 
@@ -271,7 +275,9 @@ export class Watch {
 }
 
 function namesOf(rows: readonly SentRow[]): string {
-  return rows.map(({ row, isSwept }) => `r${row.number}${isSwept ? ' (swept)' : ''}`).join(', ');
+  return rows
+    .map(({ row, isSwept, job }) => `r${row.number}${isSwept ? ' (swept)' : job === null ? '' : ` (job ${job})`}`)
+    .join(', ');
 }
 
 /** What comes behind it does not wait where failed rows release. */

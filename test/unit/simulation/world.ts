@@ -111,7 +111,8 @@ export class World {
     if (end !== null || !stop.signal.aborted) return;
     // They are left for the next start, which sends them again.
     if (life.held.size > 0) this.watch.faulted();
-    this.watch.cameToRest(life.name);
+    // One that has waited in vain says nothing of what the leader does.
+    if (this.leadership.leader === null) this.watch.cameToRest(life.name);
     life.die();
     onEnd();
   }
