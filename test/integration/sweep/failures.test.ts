@@ -119,14 +119,14 @@ test.for(['tail', 'sweep'])(
     );
     await bed.sql(insertText([{ topic, key: 'a', also: now }, ...others]));
     await bed.retired('outbox', { where: "aggregate_id <> 'a'" });
-    await until(async () => (await attempts(bed)) >= 3, { withinMs: 10_000, what: 'three attempts' });
+    await until(async () => (await attempts(bed)) >= 3, { withinMs: 20_000, what: 'three attempts' });
     await bed.sql(insertText([{ topic, key: 'a' }]));
     // A restart knows of it.
     expect((await first.kill('SIGTERM')).code).toBe(0);
     const second = await bed.launch();
     await bed.sql(insertText([{ topic, key: 'a' }]));
     const before = await attempts(bed);
-    await until(async () => (await attempts(bed)) >= before + 2, { withinMs: 10_000, what: 'two more attempts' });
+    await until(async () => (await attempts(bed)) >= before + 2, { withinMs: 20_000, what: 'two more attempts' });
     expect(
       await bed.sql(
         "SELECT status, attempts FROM outbox WHERE aggregate_id = 'a' AND status <> 'pending' AND status <> 'processing'",
@@ -159,7 +159,7 @@ test('G2 A in statement format, found by the sweep and refused; B by the tail wa
       { topic, key: 'b' },
     ]),
   );
-  await until(async () => (await attempts(bed)) >= 2, { withinMs: 10_000, what: 'two attempts' });
+  await until(async () => (await attempts(bed)) >= 2, { withinMs: 20_000, what: 'two attempts' });
   await bed.sql(
     insertText([
       { topic, key: 'a' },
@@ -179,7 +179,7 @@ test('S10 a hot key: its pair is handed back to the tail while rows of it keep c
   const topic = bed.servers.topic('orders');
   const relay = await startTailing(bed);
   await bed.sql(insertText([{ topic, key: 'hot', also: REFUSED }]));
-  await until(async () => (await attempts(bed)) >= 2, { withinMs: 10_000, what: 'two attempts' });
+  await until(async () => (await attempts(bed)) >= 2, { withinMs: 20_000, what: 'two attempts' });
   let isOver = false;
   const writing = (async () => {
     let rows = 0;
@@ -205,7 +205,7 @@ test('S10 block: a failed row keeps its pair until somebody retries or discards 
   const now = { created_at: 'UTC_TIMESTAMP(6)' };
   const live = ['a', 'b', 'c'].map((key) => ({ topic, key, also: now }));
   await bed.sql(insertText([...live, { topic, key: 'a', also: REFUSED }, { topic, key: 'b', also: REFUSED }, ...live]));
-  await until(async () => (await failedRows(bed)).length === 2, { withinMs: 10_000, what: 'two failed rows' });
+  await until(async () => (await failedRows(bed)).length === 2, { withinMs: 20_000, what: 'two failed rows' });
   const [a, b] = (await failedRows(bed)).map(({ id }) => String(id));
   await bed.retired('outbox', { where: "aggregate_id = 'c'" });
   // Nothing of it is pending but these, and comes by the tail, before and after a restart.

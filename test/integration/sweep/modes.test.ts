@@ -47,7 +47,7 @@ test('S31 M7 the binlog may not be read any more, and then again: sweep and tail
   const topic = bed.servers.topic('orders');
   const relay = await startTailing(bed, { mysql: user.mysql });
   const load = new Load(bed.servers.pool, { topic, pauseMs: 20 });
-  await until(() => load.committed > 200, { withinMs: 10_000, what: 'some load' });
+  await until(() => load.committed > 200, { withinMs: 20_000, what: 'some load' });
   await user.mayReadBinlog(false);
   const told = await relay.waitFor('sweep-only');
   expect(told).toMatchObject({ level: 'error', code: 'BINLOG_NOT_PERMITTED' });

@@ -18,7 +18,7 @@ test('S14 keys that a collation takes for one are pairs of their own, and so is 
   const orders = topic('orders');
   await bed.sql(insertText([{ topic: orders, key: 'order-a', also: REFUSED }]));
   await until(async () => (await bed.count('outbox', 'attempts > 1')) === 1, {
-    withinMs: 10_000,
+    withinMs: 20_000,
     what: 'two attempts',
   });
   await bed.sql(insertText(['order-a', 'Order-A', 'ORDER-á', 'order-a '].map((key) => ({ topic: orders, key }))));
@@ -29,7 +29,7 @@ test('S14 keys that a collation takes for one are pairs of their own, and so is 
   const parked = async (): Promise<string[]> => {
     return (await bed.sql('SELECT key_bytes FROM cdc_relay_parked')).map(({ key_bytes: key }) => String(key)).sort();
   };
-  await until(async () => (await parked()).length === 2, { withinMs: 10_000, what: 'two pairs parked' });
+  await until(async () => (await parked()).length === 2, { withinMs: 20_000, what: 'two pairs parked' });
   expect(await parked()).toEqual(['ORDER-á', 'order-a']);
 
   const keyless = topic('keyless');
@@ -89,7 +89,7 @@ test(
         await bed.sql(insertText([{ topic, key: `statement-${n % 3}` }]));
         // Every other one comes while the one before is still handed over.
         if (n % 2 === 0)
-          await until(() => handedBack() > before, { withinMs: 10_000, what: 'a hand-over', everyMs: 5 });
+          await until(() => handedBack() > before, { withinMs: 20_000, what: 'a hand-over', everyMs: 5 });
       }
     });
     await load.stop();

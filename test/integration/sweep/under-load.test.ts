@@ -14,10 +14,10 @@ test('S7 the first start while four writers write: nothing around the head is lo
   for (const rowsBefore of [300, 0]) {
     await using bed = await sweepBed();
     const load = new Load(bed.servers.pool, { topic: bed.servers.topic('orders'), pauseMs: 2 });
-    await until(() => load.committed >= rowsBefore, { withinMs: 10_000, what: 'rows before the start' });
+    await until(() => load.committed >= rowsBefore, { withinMs: 20_000, what: 'rows before the start' });
     const relay = await startTailing(bed, { start: 'pending' });
     const before = load.committed;
-    await until(() => load.committed > before + 300, { withinMs: 10_000, what: 'rows after the start' });
+    await until(() => load.committed > before + 300, { withinMs: 20_000, what: 'rows after the start' });
     await load.stop();
     await bed.retired();
     const figures = await bed.expectDelivered();
