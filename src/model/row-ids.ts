@@ -61,3 +61,15 @@ export function rowIds(ids: readonly RowId[]): RowIds {
     ? ByteIds.fromHex(ids as readonly string[])
     : BigUint64Array.from(ids as readonly bigint[]).sort();
 }
+
+const UUID_DIGITS = 32;
+
+/**
+ * As people know it and as commands take it: digits; text of ASCII; 16 other bytes as a UUID; else hexadecimal digits.
+ * For the log and what is sent: there nobody knows the type of the column.
+ */
+export function shownId(id: RowId): string {
+  if (typeof id === 'bigint') return id.toString();
+  if (/^(?:[2-6][0-9a-f]|7[0-9a-e])+$/.test(id)) return Buffer.from(id, 'hex').toString('latin1');
+  return id.length === UUID_DIGITS ? id.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-') : id;
+}

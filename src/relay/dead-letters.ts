@@ -6,6 +6,7 @@ import { fault, type Fault, type FaultCode, RelayError } from '../model/fault.ts
 import type { Log } from '../model/log.ts';
 import type { ProducerIdentity, Publisher, SealedBatch } from '../model/publisher.ts';
 import { Form, type OutboxRow } from '../model/row.ts';
+import { shownId } from '../model/row-ids.ts';
 import type { Leader } from '../model/store.ts';
 import { type Letter, letterHeaders, omitted, sealLetter, type Version, versionsOf } from './letter.ts';
 
@@ -174,7 +175,7 @@ export class DeadLetters {
     const { log, outboxes } = this.#deps;
     if (version === versions[0]) return;
     const missing = omitted(version);
-    log.warn('dead-letter-cut', { table: outboxes[letter.outbox], rowId: String(letter.id), omitted: missing });
+    log.warn('dead-letter-cut', { table: outboxes[letter.outbox], rowId: shownId(letter.id), omitted: missing });
   }
 
   async #maySend({ untilMs }: Sending, last: RelayError | null): Promise<void> {

@@ -2,7 +2,7 @@ import { type AddedHeader, letterBatch, type RecordParts } from '../encoding/dea
 import { sealBatch } from '../encoding/record-batch.ts';
 import type { Fault } from '../model/fault.ts';
 import type { ProducerIdentity } from '../model/publisher.ts';
-import type { RowId } from '../model/row-ids.ts';
+import { type RowId, shownId } from '../model/row-ids.ts';
 
 /** What is to be said of a row that fails. */
 export interface Letter {
@@ -33,7 +33,7 @@ export function letterHeaders({ id, topic, fault, attempts, firstFailureMs }: Le
     ['dlq-code', fault.code],
     ['dlq-attempts', String(attempts)],
     ['dlq-outbox', table],
-    ['dlq-row-id', String(id)],
+    ['dlq-row-id', shownId(id)],
     ['dlq-first-failure', new Date(firstFailureMs ?? nowMs).toISOString()],
     ['dlq-last-failure', new Date(nowMs).toISOString()],
   ];

@@ -4,7 +4,7 @@ import { type Clock, pause } from '../model/clock.ts';
 import { RelayError } from '../model/fault.ts';
 import type { Job, Jobs, JobSpec, RepublishProgress } from '../model/job.ts';
 import type { Log } from '../model/log.ts';
-import type { RowId } from '../model/row-ids.ts';
+import { type RowId, shownId } from '../model/row-ids.ts';
 import type { Leader, RowFailure } from '../model/store.ts';
 import type { ChunkResult, ReplayChunk } from './replay-chunk.ts';
 import { ReplayList } from './replay-list.ts';
@@ -164,7 +164,7 @@ export class Replay {
     const { progress } = this;
     const named = failures.map(({ outbox, id, error }: RowFailure) => ({
       outbox: this.#deps.tables[outbox],
-      id: String(id),
+      id: shownId(id),
       error,
     }));
     return {

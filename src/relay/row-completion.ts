@@ -3,7 +3,7 @@ import { type Clock, pause } from '../model/clock.ts';
 import { RelayError } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import { Form, type OutboxRow, type RowCursor } from '../model/row.ts';
-import type { RowId } from '../model/row-ids.ts';
+import { type RowId, shownId } from '../model/row-ids.ts';
 import { newRelayStats, type RelayStats } from '../model/stats.ts';
 import type { Store } from '../model/store.ts';
 
@@ -80,7 +80,7 @@ export class RowCompletion {
   #report(outbox: number, gone: readonly RowId[]): void {
     if (gone.length === 0) return;
     this.#stats.goneRows += gone.length;
-    const ids = gone.slice(0, SHOWN_IDS).map(String);
+    const ids = gone.slice(0, SHOWN_IDS).map(shownId);
     this.#log.warn('rows-gone-before-read', { table: this.#tables[outbox], rows: gone.length, ids });
   }
 }

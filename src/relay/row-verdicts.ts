@@ -4,7 +4,7 @@ import { scopeKeyText } from '../delivery/row-key.ts';
 import type { Fault } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import type { OutboxRow } from '../model/row.ts';
-import type { RowId } from '../model/row-ids.ts';
+import { type RowId, shownId } from '../model/row-ids.ts';
 import type { FailureSettings } from '../model/settings.ts';
 import { type RelayStats, tally } from '../model/stats.ts';
 import type { RowFailure } from '../model/store.ts';
@@ -84,7 +84,7 @@ export class RowVerdicts {
     const { outbox, id, key } = attempted;
     const { settings, deadLetters, log, tables, stats } = this.#deps;
     const attempts = attempted.attempts + 1;
-    const where = { table: tables[outbox], rowId: String(id), code: fault.code, attempts };
+    const where = { table: tables[outbox], rowId: shownId(id), code: fault.code, attempts };
     if (!isFinal(fault.code) && attempts < settings.maxAttempts) {
       log.debug('row-retried', where);
       tally(stats.retriedRows, fault.code, outbox, 1);

@@ -4,7 +4,7 @@ import { writeFingerprint } from '../delivery/fingerprint.ts';
 import { type Fingerprint, inChunks, SentBlock } from '../delivery/sent-block.ts';
 import type { Clock } from '../model/clock.ts';
 import type { Log } from '../model/log.ts';
-import type { RowId } from '../model/row-ids.ts';
+import { type RowId, shownId } from '../model/row-ids.ts';
 import type { OutboxSettings } from '../model/settings.ts';
 import type { RelayStats } from '../model/stats.ts';
 import type { SavedOffsets, ServerFacts, Store } from '../model/store.ts';
@@ -153,6 +153,6 @@ function shown(ids: readonly RowId[]): string {
     if (last !== undefined && typeof id === 'bigint' && last.to === id - 1n) last.to = id;
     else ranges.push({ from: id, to: id });
   }
-  const texts = ranges.slice(0, SHOWN_IDS).map(({ from, to }) => (from === to ? `${from}` : `${from}..${to}`));
+  const texts = ranges.slice(0, SHOWN_IDS).map(({ from, to }) => (from === to ? shownId(from) : `${from}..${to}`));
   return texts.join(', ') + (ranges.length > SHOWN_IDS ? ', …' : '');
 }

@@ -138,7 +138,7 @@ describe('a letter', () => {
     expect(log.lines).toEqual([]);
   });
 
-  test('says since when the row has failed, and keys that are no integers as hexadecimal digits', async () => {
+  test('says since when the row has failed, and keys that are no integers as people know them', async () => {
     await letters.sendRow(rowOf(), { ...letter, id: 'c3bc00', firstFailureMs: 0 });
     const headers = textsOf(await recordsOf(publisher.sent[0]));
     expect(headers).toMatchObject({ 'dlq-row-id': 'c3bc00', 'dlq-first-failure': '1970-01-01T00:00:00.000Z' });
