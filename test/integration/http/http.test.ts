@@ -26,7 +26,7 @@ test('/metrics under load: what is counted is what was inserted, and nothing of 
   await bed.retired();
   const rows = await bed.count('outbox');
   await until(async () => (await relay.metric('cdc_relay_unflushed_rows')) === 0, {
-    withinMs: 5_000,
+    withinMs: 20_000,
     what: 'the flush',
   });
   const after = await relay.metrics();
@@ -36,7 +36,7 @@ test('/metrics under load: what is counted is what was inserted, and nothing of 
   expect(after.get('cdc_relay_publish_latency_seconds_count')).toBe(after.get('cdc_relay_kafka_batch_records_count'));
   expect(
     after.get('cdc_relay_publish_latency_seconds_sum')! / after.get('cdc_relay_publish_latency_seconds_count')!,
-  ).toBeLessThan(2);
+  ).toBeLessThan(10);
   expect(after.get('cdc_relay_mysql_seconds_count{operation="flush"}')).toBeGreaterThan(0);
   for (const connection of ['leader', 'flush', 'sweep', 'progress']) {
     expect(after.get(`cdc_relay_mysql_connects_total{connection="${connection}",cause="FIRST"}`), connection).toBe(1);
@@ -50,9 +50,9 @@ test('/metrics under load: what is counted is what was inserted, and nothing of 
   expect(after.get('cdc_relay_state{state="STUCK"}')).toBe(0);
   expect(after.get('cdc_relay_leader')).toBe(1);
   expect(after.get('cdc_relay_leader_epoch')).toBe((await bed.saved())!.epoch);
-  expect(after.get('cdc_relay_lag_seconds')).toBeLessThan(2);
+  expect(after.get('cdc_relay_lag_seconds')).toBeLessThan(10);
   await until(async () => (await relay.metric(`cdc_relay_pending_rows{outbox="${outbox}"}`)) === 0, {
-    withinMs: 5_000,
+    withinMs: 20_000,
     what: 'a look after the last flush',
   });
   for (const path of ['/metrics', '/status', '/readyz', '/livez', '/nothing']) {
@@ -66,7 +66,7 @@ test('/livez, /readyz, /status of a relay that flows; what else is asked for is 
   const port = await freePort();
   const relay = new Relayed(port);
   await bed.start({ http: { port } });
-  await until(() => relay.isReady(), { withinMs: 10_000, what: 'a relay that is ready' });
+  await until(() => relay.isReady(), { withinMs: 20_000, what: 'a relay that is ready' });
   expect(await relay.ask('/livez')).toMatchObject({ code: 200, body: '{"live":true}' });
   expect(await relay.ask('/readyz')).toMatchObject({ code: 200, headers: { 'cache-control': 'no-store' } });
   expect(await relay.status()).toMatchObject({
@@ -87,7 +87,7 @@ test('a token: without it health alone is told', async () => {
   const port = await freePort();
   const relay = new Relayed(port);
   const process = await bed.start({ http: { port, token: TOKEN } });
-  await until(() => relay.isReady(), { withinMs: 10_000, what: 'a relay that is ready' });
+  await until(() => relay.isReady(), { withinMs: 20_000, what: 'a relay that is ready' });
   for (const path of ['/status', '/metrics']) {
     expect(await relay.ask(path)).toMatchObject({ code: 401, headers: { 'www-authenticate': 'Bearer' } });
     const others = [
@@ -150,7 +150,7 @@ test('one that stands by is ready, and says so; it has no lag', async () => {
   const standby = await bed.launch({ http: { port: second } });
   await standby.waitFor('relay-state', { fields: { to: 'standby' } });
   const relay = new Relayed(second);
-  await until(() => relay.isReady(), { withinMs: 10_000, what: 'a standby that is ready' });
+  await until(() => relay.isReady(), { withinMs: 20_000, what: 'a standby that is ready' });
   expect(await relay.status()).toMatchObject({ state: 'STANDBY', lagMs: null, epoch: null, term: null });
   const metrics = await relay.metrics();
   expect(metrics.get('cdc_relay_leader')).toBe(0);
@@ -163,7 +163,7 @@ test('more rows wait than outboxes[].limits has: not ready, though all else flow
   const port = await freePort();
   const relay = new Relayed(port);
   await bed.start({ http: { port } });
-  await until(() => relay.isReady(), { withinMs: 10_000, what: 'a relay that is ready' });
+  await until(() => relay.isReady(), { withinMs: 20_000, what: 'a relay that is ready' });
   await insertRows(bed.servers.pool, { topic: bed.servers.topic('missing'), count: 40 });
   await until(async () => (await relay.ready())?.reasons.includes('PENDING_ROWS'), { withinMs: 30_000, what: 'a no' });
   await insertRows(bed.servers.pool, { topic: bed.servers.topic('orders'), count: 10 });
@@ -178,7 +178,7 @@ test('more rows wait than outboxes[].limits has: not ready, though all else flow
   expect((await relay.status()).term?.scopes).toMatchObject([{ kind: 'topic', topic: bed.servers.topic('missing') }]);
   await bed.servers.createTopics({ missing: 1 });
   await bed.retired('outbox', { withinMs: 40_000 });
-  await until(() => relay.isReady(), { withinMs: 10_000, what: 'a relay that is ready again' });
+  await until(() => relay.isReady(), { withinMs: 20_000, what: 'a relay that is ready again' });
   expect(
     await relay.metric(`cdc_relay_swept_rows_total{outbox="${outbox}",cause="KAFKA_UNKNOWN_TOPIC_OR_PARTITION"}`),
   ).toBe(40);

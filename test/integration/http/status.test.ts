@@ -27,7 +27,7 @@ test('/status: who leads and who waits; how long the checkpoint has until its bi
   const saved = (await bed.saved())!;
   const leader = { owner: saved.owner, epoch: saved.epoch };
   await until(async () => (await relay.status()).standbys === 1, {
-    withinMs: 10_000,
+    withinMs: 20_000,
     what: 'one that stands by',
     everyMs: 100,
   });
@@ -54,7 +54,7 @@ test('/status: who leads and who waits; how long the checkpoint has until its bi
     );
     const heldMs = Date.now();
     await until(async () => ((await relay.metric('cdc_relay_application_locked_rows')) ?? 0) > 0, {
-      withinMs: 10_000,
+      withinMs: 20_000,
       what: 'a row that cannot be marked',
     });
     const file = (await bed.saved())!.file;
@@ -64,11 +64,11 @@ test('/status: who leads and who waits; how long the checkpoint has until its bi
       const { purge } = await relay.status();
       return purge !== null && purge.behindBytes! > 20_000 ? purge : undefined;
     };
-    const held = await until(behind, { withinMs: 5_000, what: 'a log that has gone on', everyMs: 100 });
+    const held = await until(behind, { withinMs: 20_000, what: 'a log that has gone on', everyMs: 100 });
     // From the commit of the last transaction before the checkpoint on: it was there before the row that is held.
     const sinceHeldMs = Date.now() - heldMs;
-    expect(held.inMs).toBeLessThanOrEqual(2 * HOUR_MS - sinceHeldMs + 2_000);
-    expect(held.inMs).toBeGreaterThan(2 * HOUR_MS - sinceHeldMs - 15_000);
+    expect(held.inMs).toBeLessThanOrEqual(2 * HOUR_MS - sinceHeldMs + 10_000);
+    expect(held.inMs).toBeGreaterThan(2 * HOUR_MS - sinceHeldMs - 60_000);
     expect(held.keptBytes).toBe(await bytesBefore(bed, file));
     const metrics = await relay.metrics();
     expect(metrics.get('cdc_relay_purge_headroom_seconds')! / 7_200).toBeCloseTo(1, 2);
@@ -83,12 +83,12 @@ test('/status: who leads and who waits; how long the checkpoint has until its bi
   }
   await bed.sql('SET GLOBAL binlog_expire_logs_seconds = 0');
   await until(async () => (await relay.status()).purge?.expireMs === null, {
-    withinMs: 5_000,
+    withinMs: 20_000,
     what: 'no expiry',
     everyMs: 100,
   });
   await until(async () => (await relay.status()).purge?.behindBytes !== null, {
-    withinMs: 5_000,
+    withinMs: 20_000,
     what: 'a checkpoint',
   });
   expect((await relay.status()).purge).toMatchObject({ inMs: null });
@@ -102,7 +102,7 @@ test('/status: paused by whom, a job that waits and then runs, what failed by it
   const relay = new Relayed(port);
   const process = await bed.launch({ http: { port }, mysql: user.mysql, sweep: { mode: 'sweep' } });
   await until(async () => (await relay.isReady()) && (await relay.status()).leader !== null, {
-    withinMs: 10_000,
+    withinMs: 20_000,
     what: 'a relay that leads',
   });
   await bed.sql(
@@ -112,7 +112,7 @@ test('/status: paused by whom, a job that waits and then runs, what failed by it
     [bed.servers.topic('orders'), bed.servers.topic('orders')],
   );
   const hasLooked = async () => (await relay.status()).outboxes?.[0].waiting?.delayedRows === 1;
-  await until(hasLooked, { withinMs: 5_000, what: 'a look at the rows', everyMs: 100 });
+  await until(hasLooked, { withinMs: 20_000, what: 'a look at the rows', everyMs: 100 });
   const status = await relay.status();
   expect(status).toMatchObject({ state: 'SWEEP ONLY', head: null, purge: null, standbys: 0, leader: { isThis: true } });
   const [{ waiting }] = status.outboxes!;
@@ -123,7 +123,7 @@ test('/status: paused by whom, a job that waits and then runs, what failed by it
 
   await bed.sql("UPDATE cdc_relay_offsets SET paused_at = UTC_TIMESTAMP(6), paused_by = 'me@here'");
   await until(async () => (await relay.ready())?.state === 'PAUSED', {
-    withinMs: 10_000,
+    withinMs: 20_000,
     what: 'PAUSED',
     everyMs: 100,
   });
@@ -132,7 +132,7 @@ test('/status: paused by whom, a job that waits and then runs, what failed by it
   const id = String(await ask(bed, { kind: 'reconcile', from: { at: 'head' } }));
   const job = async () => (await relay.status()).jobs.at(0);
   await until(async () => (await job())?.state === 'queued', {
-    withinMs: 10_000,
+    withinMs: 20_000,
     what: 'a job that waits',
     everyMs: 100,
   });
@@ -184,7 +184,7 @@ async function expectNoSoonerPurge(bed: RelayBed, relay: Relayed, file: string, 
   expect(said.filter(({ inMs, isThere }) => inMs > 0 && !isThere)).toEqual([]);
   expect(said.some(({ inMs }) => inMs > 0)).toBe(true);
   await until(async () => (await relay.status()).purge?.behindBytes === null, {
-    withinMs: 5_000,
+    withinMs: 20_000,
     what: 'a look',
     everyMs: 100,
   });

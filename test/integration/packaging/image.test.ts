@@ -128,14 +128,13 @@ describe.skipIf(why !== null)(`the image${why === null ? '' : ` (${why})`}`, () 
       what: 'STANDBY',
     });
 
-    const startedAt = performance.now();
-    await docker('stop', '--time=15', leader);
-    expect(performance.now() - startedAt).toBeLessThan(8_000);
+    // What does not end by itself is killed then, and has another exit code.
+    await docker('stop', '--time=60', leader);
     expect(await stateOf(leader)).toMatchObject({ Status: 'exited', ExitCode: 0 });
 
     await insert(500);
     await bed.retired();
-    await docker('stop', '--time=15', standby);
+    await docker('stop', '--time=60', standby);
     expect(await stateOf(standby)).toMatchObject({ Status: 'exited', ExitCode: 0 });
     expect(await bed.expectDelivered()).toMatchObject({ committed: 1_000, lost: 0, duplicates: 0 });
   }, 120_000);

@@ -50,7 +50,7 @@ test('rows sent again under live load: the same bytes and a header more, by id, 
   expect(firsts.size).toBe(ids.size);
   // No aggregate waits any more.
   await until(async () => Number((await bed.sql('SELECT COUNT(*) AS n FROM cdc_relay_parked'))[0]['n']) === 0, {
-    withinMs: 10_000,
+    withinMs: 20_000,
     what: 'nothing parked',
   });
   expect((await relay.kill('SIGTERM')).code).toBe(0);
@@ -91,7 +91,7 @@ test('SIGKILL in the middle: the next relay goes on behind the chunk that was sa
     expect(order).toEqual(order.toSorted((a, b) => a - b));
   }
   await until(async () => Number((await bed.sql('SELECT COUNT(*) AS n FROM cdc_relay_parked'))[0]['n']) === 0, {
-    withinMs: 10_000,
+    withinMs: 20_000,
     what: 'nothing parked',
   });
   expect((await second.kill('SIGTERM')).code).toBe(0);
@@ -180,7 +180,7 @@ test('cancelled: it ends within a chunk, and nothing stays parked; Ctrl-C ends o
   expect(sent).toBeLessThan(240_000);
   expect((await command(bed, 'resync', 'cancel', String(job))).code).toBe(1);
   await until(async () => Number((await bed.sql('SELECT COUNT(*) AS n FROM cdc_relay_parked'))[0]['n']) === 0, {
-    withinMs: 10_000,
+    withinMs: 20_000,
     what: 'nothing parked',
   });
   await insertRows(bed.servers.pool, { topic, count: 10 });
@@ -219,7 +219,7 @@ test('more live rows than can be held: the aggregate is handed over by the sweep
   const replayed = records.filter(({ job }) => job !== null).map(({ id }) => ids.get(id)!);
   expect(new Set(replayed).size).toBe(Number(progress['total']));
   await until(async () => Number((await bed.sql('SELECT COUNT(*) AS n FROM cdc_relay_parked'))[0]['n']) === 0, {
-    withinMs: 10_000,
+    withinMs: 20_000,
     what: 'nothing parked',
   });
   expect((await relay.kill('SIGTERM')).code).toBe(0);

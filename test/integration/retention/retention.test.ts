@@ -138,7 +138,7 @@ test.each([
   await atWork(bed, async ({ logged }) => {
     const told = () =>
       logged.some(({ event, fields }) => event === 'retention-failed' && String(fields?.['detail']).includes(problem));
-    await until(told, { withinMs: 10_000, what: 'the fault to be told' });
+    await until(told, { withinMs: 20_000, what: 'the fault to be told' });
   });
   expect(await count(bed)).toBe(5);
 });
@@ -206,10 +206,9 @@ test('what is young is not read again and again: a round behind a large table of
       const still = async (): Promise<boolean> => {
         const seen = last;
         last = (await reads()) - before;
-        return last > 0 && last === seen;
+        return last >= 10_000 && last === seen;
       };
       await until(still, { withinMs: 20_000, what: 'the end of the first round', everyMs: 200 });
-      expect(last).toBeGreaterThanOrEqual(10_000);
       expect(last).toBeLessThan(12_000);
     },
     systemClock,
@@ -248,7 +247,7 @@ test('purge: Ctrl-C ends behind a batch and says so; the next run does the rest'
   await using bed = await CommandBed.open([OUTBOX]);
   await checkpoint(bed, '0 SECOND');
   await published(bed, 20_000, '2 HOUR');
-  const begun = until(async () => (await count(bed)) < 20_000, { withinMs: 10_000, what: 'a first batch', everyMs: 5 });
+  const begun = until(async () => (await count(bed)) < 20_000, { withinMs: 20_000, what: 'a first batch', everyMs: 5 });
   const { code, stdout } = await bed.cli(['purge', '--yes'], begun);
   expect(code).toBe(130);
   expect(stdout).toContain('interrupted: what is told above is done; run it again for the rest');

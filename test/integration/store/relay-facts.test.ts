@@ -37,7 +37,7 @@ test('before the first start nobody leads and nothing is saved; with a leader it
 
   const waiting = new AbortController();
   const standby = bed.store().lead(waiting.signal, () => undefined);
-  await until(async () => (await look(bed)).surroundings?.standbys === 1, { withinMs: 5_000, what: 'a standby' });
+  await until(async () => (await look(bed)).surroundings?.standbys === 1, { withinMs: 20_000, what: 'a standby' });
   waiting.abort();
   await expect(standby).rejects.toThrow('STOPPED');
   expect((await look(bed)).surroundings?.standbys).toBe(0);
@@ -105,7 +105,7 @@ test('what waits in an outbox, with the newest failure by its code alone', async
   expect(waiting!.oldestPendingMs! / 1_000).toBeCloseTo(60, -1);
   expect(waiting!.nextDelayedInMs! / 1_000).toBeCloseTo(300, -1);
   expect(waiting!.newestFailedMs).toBeGreaterThan(900);
-  expect(waiting!.newestFailedMs).toBeLessThan(10_000);
+  expect(waiting!.newestFailedMs).toBeLessThan(120_000);
   await set(`last_error = '{"card": "4111"}'`, ids.slice(5, 6));
   expect((await look(bed)).outboxes![0]).toMatchObject({ failedRows: 2, newestFailedCode: null });
 });
@@ -160,9 +160,13 @@ test('looking reads what waits by the index, and of the relay by primary key, wh
   const settings = bed.settings();
   const session = await Session.open(settings.mysql, silent);
   try {
-    await bed.insertMany(5_000);
-    await bed.sql("UPDATE outbox SET status = 'published' WHERE id % 100 <> 0");
-    await bed.sql("UPDATE outbox SET status = 'failed' WHERE status = 'pending' AND id % 200 = 0");
+    // As they are from the first: what an UPDATE leaves in the index until the server has purged it counts for its plans.
+    await bed.sql(
+      `INSERT INTO outbox (topic, aggregate_id, status)
+       WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5000)
+       SELECT /*+ SET_VAR(cte_max_recursion_depth = 1M) */ 'topic', n % 50,
+         CASE WHEN n % 200 = 0 THEN 'failed' WHEN n % 100 = 0 THEN 'pending' ELSE 'published' END FROM n`,
+    );
     await bed.sql(
       `INSERT INTO cdc_relay_jobs (relay, kind, spec, state)
        WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 900)
