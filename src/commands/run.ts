@@ -2,7 +2,7 @@ import { checkAtStart } from '../check/at-start.ts';
 import { PendingLimits } from '../limits/pending-limits.ts';
 import { systemClock } from '../model/clock.ts';
 import type { MakeDuty } from '../model/duty.ts';
-import type { Fault } from '../model/fault.ts';
+import type { Fault, FaultCode } from '../model/fault.ts';
 import type { Log } from '../model/log.ts';
 import type { Settings } from '../model/settings.ts';
 import { runRelay } from '../relay/relay.ts';
@@ -18,10 +18,17 @@ export const run: CommandBody = async ({ settings, log }) => {
   const fault = await runUntilStopped(settings, log);
   if (fault === null) return ExitCode.Good;
   log.error('relay-halted', { code: fault.code, detail: fault.detail });
+  const fix = LOST_POSITION.has(fault.code) ? { fix: WHERE_TO_GO_ON } : {};
   return problemOf(fault, settings, {
     effect: 'nothing more is sent; the checkpoint stands before the cause, no row is lost',
+    ...fix,
   });
 };
+
+/** Where rows have a status the relay goes on by itself. */
+const LOST_POSITION: ReadonlySet<FaultCode> = new Set<FaultCode>(['BINLOG_POSITION_UNUSABLE', 'MYSQL_FOREIGN_SERVER']);
+const WHERE_TO_GO_ON = `cdc-relay resync --from-position <file:offset> sends again from there; --from-head leaves out what was not read
+(docs/recovery.md, outboxes that are only kept); at a first start: another start in the configuration`;
 
 /**
  * Runs the relay until a signal or a fault that needs a person; resolves with that fault, or null after a soft stop.

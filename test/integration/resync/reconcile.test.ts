@@ -131,4 +131,11 @@ test('an outbox that is only kept: from a position, or a GTID set, its rows are 
   expect(again.republish).toMatchObject({ total: 22, sent: 22 });
   expect((await told(bed)).filter(({ job }) => job !== null)).toHaveLength(22);
   expect((await relay.kill('SIGTERM')).code).toBe(0);
+
+  // Where its position is lost the relay halts, and says what a person has to decide.
+  for (let file = 0; file < 2; file++) await bed.sql('FLUSH BINARY LOGS');
+  await bed.sql(`PURGE BINARY LOGS TO '${(await logHead((text) => bed.sql(text))).file}'`);
+  const halted = await command(bed, 'run');
+  expect(halted.code).toBe(1);
+  expect(halted.stderr).toMatch(/fix +cdc-relay resync --from-position <file:offset> .* --from-head/);
 });
