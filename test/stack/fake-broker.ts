@@ -75,6 +75,8 @@ export class FakeBroker implements AsyncDisposable {
   readonly received: ReceivedBatch[] = [];
   readonly appended: ReceivedBatch[] = [];
   readonly asked: Api[] = [];
+  /** How many of these it is done with, answered or not. */
+  settled = 0;
   connections = 0;
   port = 0;
   /** Closes a connection as soon as it announces a request larger than this, as a real broker does. */
@@ -179,6 +181,7 @@ export class FakeBroker implements AsyncDisposable {
     if (reply.cut === 'closed') socket.destroy();
     else if (reply.cut === 'half') socket.end(whole.subarray(0, whole.length / 2));
     else if (reply.cut === undefined && !socket.destroyed) socket.write(whole);
+    this.settled++;
   }
 
   #body(api: Api, version: number, reader: WireReader, reply: Reply, connection: number): Buffer {

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { adoptSchema } from '../../../src/commands/adopt-report.ts';
 import { verifySchema } from '../../../src/commands/verify-report.ts';
+import { startCli } from '../../stack/relay-process.ts';
 import { until } from '../../stack/until.ts';
 import { AdoptBed } from './adopt-bed.ts';
 
@@ -57,12 +59,14 @@ test('S25 an open transaction holds the cut up; what it commits is history, and 
   const open = await bed.servers.pool.getConnection();
   await open.beginTransaction();
   await open.query("INSERT INTO outboxevent VALUES ('in-flight', 'order', 'a', 't', '1')");
-  const adopting = bed.adopt();
-  await sleep(1_500);
+  await using adopting = await startCli(['adopt', bed.table, '--yes', '--json'], { config: bed.config() });
+  // The first try has given up.
+  await adopting.waitFor('adoption-waits');
   await bed.insert('meanwhile');
   await open.commit();
   open.release();
-  const report = await adopting;
+  expect((await adopting.exited).code, adopting.stderr()).toBe(0);
+  const report = adoptSchema.parse(JSON.parse(adopting.stdout()));
   const news = await bed.insert();
   expect(await bed.deliver(report.config)).toEqual([news]);
   expect(await bed.sql("SELECT status FROM outboxevent WHERE id = 'in-flight'")).toEqual([{ status: 'published' }]);

@@ -1,5 +1,4 @@
 /** What the publisher makes of answers that a real broker cannot be made to give: against the fake broker. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { verdictOf } from '../../../src/kafka/fault-table.ts';
 import { createPublisher } from '../../../src/kafka/publisher.ts';
@@ -198,7 +197,7 @@ describe('F5: a broker that does not answer', () => {
     broker.script('Produce', { delayMs: SHORT_MS + 100 });
     expect(await sendTold()).toBe('uncertain KAFKA_TIMEOUT retry');
     expect(await sendTold()).toBe('acked');
-    await sleep(200);
+    await until(() => broker.settled === broker.asked.length, { withinMs: 20_000, what: 'the late answer' });
     expect(await sendTold()).toBe('acked');
   });
 });
