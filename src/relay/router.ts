@@ -270,9 +270,14 @@ export class Router {
     }
     if (!parking.isHolding && parking.decide(row, name, null) === 'leave') return null;
     this.#kickTouched();
-    const opened = await topics.open(name, signal);
+    let opened = await topics.open(name, signal);
+    // What is kept can be left to nobody: it is waited for as long as it may pass.
+    while (keeps[row.outbox] && opened !== null && !(opened instanceof TopicLanes)) {
+      if (opened.disposition !== 'retry' && opened.disposition !== 'renew')
+        throw new RelayError({ ...opened, disposition: 'halt' });
+      opened = await topics.open(name, signal);
+    }
     if (opened === null || opened instanceof TopicLanes) return opened;
-    if (keeps[row.outbox]) throw new RelayError({ ...opened, disposition: 'halt' });
     if (opened.code === 'KAFKA_INVALID_TOPIC_EXCEPTION') await this.#fails(row, name, -1, number, opened);
     else parking.park({ kind: 'topic', topic: name }, { reason: opened.code });
     return null;

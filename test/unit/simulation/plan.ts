@@ -1,6 +1,10 @@
+import type { Retire } from '../../../src/model/settings.ts';
+
 /** One schedule, written down: what is committed when, and what goes wrong. The same plan always runs the same way. */
 export interface Plan {
   readonly mode: 'tail' | 'sweep';
+  /** What becomes of a row that is published; `keep`: there is no sweep, and nothing is written to it. */
+  readonly retire: Retire;
   /** Latencies of all calls, one after the other and round again; empty = 1 ms each. */
   readonly delaysMs: readonly number[];
   /** For the engine's jitter. */

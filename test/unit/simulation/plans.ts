@@ -173,6 +173,7 @@ const soon: fc.Arbitrary<Plan> = fc.record({
   delaysMs: fc.array(delayMs, { maxLength: 40 }),
   seed: fc.nat(1_000),
   startMs: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(200)),
+  retire: fc.constantFrom('mark' as const, 'mark' as const, 'delete' as const, 'keep' as const),
   onExhausted: fc.constantFrom('release' as const, 'release' as const, 'block' as const),
   hasDeadLetters: fc.oneof({ weight: 2, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
   sizes: fc.record({
@@ -193,11 +194,29 @@ const NEXT_REFRESH_MS = 29_950;
 const askedBefore = later(asked, NEXT_LOOK_MS);
 const grownBefore = later(grow, NEXT_REFRESH_MS);
 
-export const plans: fc.Arbitrary<Plan> = fc.oneof(
-  { weight: 8, arbitrary: soon },
-  { weight: 4, arbitrary: askedBefore },
-  { weight: 1, arbitrary: grownBefore },
-);
+export const plans: fc.Arbitrary<Plan> = fc
+  .oneof({ weight: 8, arbitrary: soon }, { weight: 4, arbitrary: askedBefore }, { weight: 1, arbitrary: grownBefore })
+  .map((plan) => (plan.retire === 'keep' ? keepable(plan) : plan));
+
+/** Of a relay that only reads the log, without what it leaves to people: whatever would have to go by the sweep. */
+function keepable(plan: Plan): Plan {
+  return {
+    ...plan,
+    mode: 'tail',
+    writes: plan.writes.map((each) => ({
+      ...each,
+      kind: NEEDS_SWEEP.has(each.kind) ? 'plain' : each.kind,
+      rows: each.rows.map((planned) => ({ ...planned, delayMs: 0, poison: null })),
+    })),
+    faults: plan.faults
+      .filter(({ kind }) => !ENDS_KEEPING.has(kind))
+      .map((each) => (each.kind === 'partition' && each.how === 'forbidden' ? { ...each, how: 'refused' } : each)),
+  };
+}
+
+const NEEDS_SWEEP: ReadonlySet<Write['kind']> = new Set(['undecodable', 'unreadable', 'rolled-back']);
+/** Rows sent again are mixed with those that come: nothing holds them. */
+const ENDS_KEEPING: ReadonlySet<PlannedFault['kind']> = new Set(['log', 'purge', 'topic', 'republish', 'resync']);
 
 /** After the first transaction everything happens so much later, but for what is asked for, and `what`. */
 function later(what: fc.Arbitrary<PlannedFault>, byMs: number): fc.Arbitrary<Plan> {

@@ -19,12 +19,13 @@ const base = settingsOf(
 );
 
 /** Everything small and soon, so that little time and few rows make much happen. */
-export function settingsFor({ mode, sizes, onExhausted, hasDeadLetters }: Plan): Settings {
+export function settingsFor({ mode, retire, sizes, onExhausted, hasDeadLetters }: Plan): Settings {
   return {
     ...base,
+    outboxes: base.outboxes.map((outbox) => ({ ...outbox, retire })),
     relay: {
       ...base.relay,
-      start: { kind: 'pending' },
+      start: retire === 'keep' ? { kind: 'position', file: 'binlog.000001', offset: 4 } : { kind: 'pending' },
       flushMs: 10,
       flushRows: sizes.flushRows,
       maxInFlightBytes: sizes.poolBuffers * BUFFER_BYTES,

@@ -98,7 +98,9 @@ export class Replays {
 
   /** What is published now; more of it may be when it is looked for. */
   #namedBy(job: AskedJob): TableRow[] {
-    return this.#server.rows.filter((row) => row.entry.isVisible && row.status === 'published' && isNamedBy(job, row));
+    const { rows } = this.#server;
+    const published = rows.filter((row) => row.status === 'published' && this.#server.isThere(row));
+    return published.filter((row) => row.entry.isVisible && isNamedBy(job, row));
   }
 }
 

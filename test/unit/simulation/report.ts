@@ -31,6 +31,7 @@ export async function report(
 
 function describePlan({
   mode,
+  retire,
   onExhausted,
   hasDeadLetters,
   delaysMs,
@@ -41,7 +42,7 @@ function describePlan({
   faults,
 }: Plan): string[] {
   return [
-    `mode ${mode}, ${onExhausted}${hasDeadLetters ? ', dead letters' : ''}, start at ${startMs} ms, ${JSON.stringify(sizes)}, jitter ${seed}, delays [${delaysMs.join(', ')}]`,
+    `mode ${mode}, ${retire}, ${onExhausted}${hasDeadLetters ? ', dead letters' : ''}, start at ${startMs} ms, ${JSON.stringify(sizes)}, jitter ${seed}, delays [${delaysMs.join(', ')}]`,
     ...writes.map(describeWrite),
     ...faults.map((fault) => `fault ${JSON.stringify(fault)}`),
   ];

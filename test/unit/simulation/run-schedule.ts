@@ -33,6 +33,7 @@ export function commit(afterMs: number, rows: readonly PlannedRow[], more: Parti
 export function planOf(plan: Partial<Plan>): Plan {
   return {
     mode: 'tail',
+    retire: 'mark',
     delaysMs: [],
     seed: 1,
     startMs: 0,

@@ -5,7 +5,7 @@ import type { RowId } from '../../../src/model/row-ids.ts';
 import type { Leader, SavedOffsets } from '../../../src/model/store.ts';
 import type { EventLoop } from './event-loop.ts';
 import { type Life, unreachable } from './life.ts';
-import { type Call, isCommitted, type Write } from './plan.ts';
+import { type Call, isCommitted, type Plan, type Write } from './plan.ts';
 import { ServerLog } from './server-log.ts';
 import type { AskedJob } from './simulated-jobs.ts';
 import { makeRow, type TableRow } from './table.ts';
@@ -39,7 +39,10 @@ export class Server {
   /** When each transaction began, so that ids can be given before those of others. */
   readonly #ids: readonly bigint[][];
 
-  constructor(loop: EventLoop, writes: readonly Write[]) {
+  readonly retire: Plan['retire'];
+
+  constructor(loop: EventLoop, { writes, retire }: Plan) {
+    this.retire = retire;
     this.loop = loop;
     this.log = new ServerLog(loop);
     this.#visibilityMs = () => loop.delayMs();
@@ -73,6 +76,16 @@ export class Server {
   discard(row: TableRow): void {
     row.status = 'discarded';
     this.#byId.delete(row.id);
+  }
+
+  /** It has been sent: so its table says, or it is not there any more. */
+  published(row: TableRow): void {
+    row.status = 'published';
+    if (this.retire === 'delete') this.#byId.delete(row.id);
+  }
+
+  isThere(row: TableRow): boolean {
+    return this.#byId.has(row.id);
   }
 
   rowsOf(ids: Iterable<RowId>): TableRow[] {

@@ -114,6 +114,8 @@ class Run {
   }
 
   #isAtItsEnd(row: TableRow): boolean {
+    const { plan, watch } = this.#world;
+    if (plan.retire === 'keep') return watch.deliveries(row) > 0;
     return row.status === 'discarded' || row.status === this.#endOf(row);
   }
 

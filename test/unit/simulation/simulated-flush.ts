@@ -58,7 +58,7 @@ export class SimulatedFlushStore extends SimulatedSweepStore {
     high: Position,
     parked: ReturnType<FlushRequest<Checkpoint>['parked']>,
   ): boolean {
-    for (const row of rows) if (row.status === 'pending') row.status = 'published';
+    for (const row of rows) if (row.status === 'pending') this.server.published(row);
     this.server.save(checkpoint, high);
     for (const entry of parked?.put ?? []) this.server.park(entry);
     for (const scope of parked?.remove ?? []) this.server.unpark(scope);

@@ -93,7 +93,7 @@ export class SimulatedJobs implements Jobs {
 
   #byId(): TableRow[] {
     return this.#server.rows
-      .filter(({ entry, status }) => entry.isVisible && status !== 'discarded')
+      .filter((row) => row.entry.isVisible && this.#server.isThere(row))
       .sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 

@@ -89,7 +89,7 @@ export class SimulatedStore extends SimulatedFlushStore {
 
   outboxRows(): Promise<{ any: boolean; pending: number | null }> {
     return this.life.ask('other', () => {
-      const visible = this.server.rows.filter(({ entry }) => entry.isVisible);
+      const visible = this.server.rows.filter((row) => row.entry.isVisible && this.server.isThere(row));
       return { any: visible.length > 0, pending: visible.filter(({ status }) => status === 'pending').length };
     });
   }

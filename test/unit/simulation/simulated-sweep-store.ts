@@ -106,7 +106,7 @@ export class SimulatedSweepStore {
       return {
         rows: [...published, ...back, ...this.server.rowsOf(failures.map(({ id }) => id))],
         apply: () => {
-          for (const row of published) row.status = 'published';
+          for (const row of published) this.server.published(row);
           for (const row of back) this.setPending(row);
           for (const failure of failures) this.account(this.server.row(failure.id)!, failure);
           return rest;

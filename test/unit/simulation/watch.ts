@@ -99,7 +99,7 @@ export class Watch {
   cameToRest(name: string): void {
     if (this.#mayRepeat) return;
     for (const row of this.#server.rows) {
-      const isUntold = row.status === 'pending' && this.deliveries(row) > 0;
+      const isUntold = this.#server.retire !== 'keep' && row.status === 'pending' && this.deliveries(row) > 0;
       if (isUntold || row.status === 'processing') this.#break(`${name} rests, and r${row.number} is ${row.status}`);
     }
   }

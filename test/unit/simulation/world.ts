@@ -49,7 +49,7 @@ export class World {
     this.plan = plan;
     this.trace = (line) => trace(() => `${String(this.loop.nowMs).padStart(6)} ms  ${line()}`);
     this.loop = new EventLoop(plan.delaysMs);
-    this.server = new Server(this.loop, plan.writes);
+    this.server = new Server(this.loop, plan);
     this.broker = new Broker({ orders: 2, payments: 1, [DEAD_LETTERS]: 1 });
     this.watch = new Watch(this.server, this.broker, plan, this.trace);
     this.leadership = new Leadership(this.server);
