@@ -31,7 +31,7 @@ async function read(source: BinlogSource, from: Checkpoint, rows: number): Promi
   const keys: (string | null)[] = [];
   let at = from;
   try {
-    for await (const { transactions } of source.stream(from, AbortSignal.timeout(10_000))) {
+    for await (const { transactions } of source.stream(from, AbortSignal.timeout(60_000))) {
       for (const transaction of transactions) {
         keys.push(...(await plain(transaction)).rows.map(({ key }) => key));
         if (keys.length === 5) at = behind(transaction);

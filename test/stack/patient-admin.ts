@@ -1,7 +1,7 @@
 import type { Admin, ITopicConfig, SeekEntry } from 'kafkajs';
 import { eventually } from './until.ts';
 
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 /*
  * kafkajs's admin gives up on what passes by itself: a list of all topics while any test deletes one, offsets of a

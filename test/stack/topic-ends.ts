@@ -2,7 +2,7 @@ import type { Admin } from 'kafkajs';
 import type { TestBed } from './test-bed.ts';
 import { eventually } from './until.ts';
 
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 /** How many records are in some topics, by one connection that stays: for looking often, also while brokers fail. */
 export class TopicEnds implements AsyncDisposable {

@@ -142,7 +142,7 @@ export class BinlogBed implements AsyncDisposable {
     const skipped: GtidRun[] = [];
     let worthSaving = false;
     let reached = from;
-    const end = AbortSignal.timeout(30_000);
+    const end = AbortSignal.timeout(60_000);
     while (isBefore(reached, to)) {
       try {
         for await (const group of source.stream(checkpointAt(reached), end)) {
@@ -188,7 +188,7 @@ export function isBefore(a: Position, b: Position): boolean {
 export async function plain(transaction: Transaction): Promise<ReadTransaction> {
   const rows: ReadRow[] = [];
   const { end, gtid, commitMicros, undecodable } = transaction;
-  for await (const cursor of transaction.pieces?.(AbortSignal.timeout(30_000)) ?? [transaction.rows()]) {
+  for await (const cursor of transaction.pieces?.(AbortSignal.timeout(60_000)) ?? [transaction.rows()]) {
     while (cursor.next()) rows.push(plainRow(cursor.row));
   }
   return { end, gtid, commitMicros, rows, undecodable };

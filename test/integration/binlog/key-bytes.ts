@@ -30,7 +30,7 @@ async function readTo(
   field: (row: OutboxRow) => Field,
 ): Promise<(string | null)[]> {
   const found: (string | null)[] = [];
-  for await (const group of source.stream(checkpointAt(from), AbortSignal.timeout(30_000))) {
+  for await (const group of source.stream(checkpointAt(from), AbortSignal.timeout(60_000))) {
     for (const transaction of group.transactions) {
       const cursor = transaction.rows();
       while (cursor.next()) found.push(hexOf(field(cursor.row)));

@@ -289,7 +289,7 @@ let tables = 0;
 /** What a stream from the end of the log throws at once. */
 async function refusal(outbox: OutboxSettings): Promise<RelayError> {
   const source = bed.source({ outboxes: [outbox] });
-  const stream = source.stream(checkpointAt(await bed.head()), AbortSignal.timeout(10_000));
+  const stream = source.stream(checkpointAt(await bed.head()), AbortSignal.timeout(60_000));
   const error: unknown = await stream[Symbol.asyncIterator]()
     .next()
     .catch((caught: unknown) => caught);

@@ -12,7 +12,7 @@ const ASK = `import(${JSON.stringify(CONFIRM)}).then(({ confirmed }) => confirme
 /** Asks on a terminal of its own and answers with these keys. */
 async function answered(keys: string): Promise<number | null> {
   const command = `'${process.execPath}' -e '${ASK}'`;
-  const asking = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], { timeout: 20_000 });
+  const asking = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], { timeout: 60_000 });
   let shown = '';
   asking.stdout.on('data', (chunk: Buffer) => {
     const before = shown.includes('[y/N]');

@@ -26,7 +26,7 @@ test('Ctrl-C beneath a bar gives the terminal back, cursor and wrapped lines, an
     CDC_RELAY_KAFKA_BROKERS: '127.0.0.1:1',
     CDC_RELAY_OUTBOXES: '[{table: app.outbox}]',
   };
-  const working = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], { env, timeout: 20_000 });
+  const working = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], { env, timeout: 60_000 });
   let shown = '';
   working.stdout.on('data', (chunk: Buffer) => {
     const before = shown.includes('50 %');

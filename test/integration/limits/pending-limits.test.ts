@@ -27,7 +27,7 @@ async function atWork(bed: CommandBed, work: (limits: AtWork) => Promise<void>):
   const settings = bed.settings();
   const store = new MysqlStore(settings, systemClock, silent);
   const { serverUuid } = await store.serverFacts();
-  const leader = await store.lead(AbortSignal.timeout(10_000), () => undefined);
+  const leader = await store.lead(AbortSignal.timeout(60_000), () => undefined);
   const logged: string[] = [];
   const note = (event: string): void => void logged.push(event);
   const limits = new PendingLimits({

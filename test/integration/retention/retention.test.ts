@@ -50,7 +50,7 @@ async function atWork(bed: CommandBed, work: (retention: AtWork) => Promise<void
   const settings = bed.settings();
   const store = new MysqlStore(settings, systemClock, silent);
   const { serverUuid } = await store.serverFacts();
-  const leader = await store.lead(AbortSignal.timeout(10_000), () => undefined);
+  const leader = await store.lead(AbortSignal.timeout(60_000), () => undefined);
   const logged: { event: string; fields: LogFields | undefined }[] = [];
   const note = (event: string, fields?: LogFields): void => void logged.push({ event, fields });
   const log = { ...silent, info: note, warn: note };

@@ -22,7 +22,7 @@ async function variables(place: Place, names: readonly string[]): Promise<Record
 async function query({ host, port, user, password }: Place, sql: string): Promise<RowDataPacket[]> {
   const connection = await createConnection({ host, port, user, password, connectTimeout: 2000 });
   try {
-    const [rows] = await connection.query<RowDataPacket[]>({ sql, timeout: 5000 });
+    const [rows] = await connection.query<RowDataPacket[]>({ sql, timeout: 30_000 });
     return rows;
   } finally {
     connection.destroy();
@@ -72,7 +72,7 @@ test('a MySQL of its own keeps port and committed data over a kill, and is silen
     await mysql.freeze();
     expect(await greets(mysql.port, 300)).toBe(false);
     await mysql.thaw();
-    expect(await greets(mysql.port, 5000)).toBe(true);
+    expect(await greets(mysql.port, 20_000)).toBe(true);
     await mysql.stop();
     await mysql.start();
   } finally {
@@ -114,7 +114,7 @@ test('MariaDB starts with row format, full metadata and its binlog', async () =>
 
 test.skipIf(isTenth)(
   'three brokers: leaders move when one is killed, and it comes back',
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async () => {
     await using cluster = await startKafka({ brokers: 3 });
     await using bed = await testBed({ kafka: cluster });

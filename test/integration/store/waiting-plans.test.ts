@@ -24,7 +24,7 @@ interface Plan {
 
 test(
   `L1 beside ${PUBLISHED} published rows, looking for waiting ones reads those and no other`,
-  { timeout: full(120_000, 600_000) },
+  { timeout: full(240_000, 600_000) },
   async () => {
     await using bed = await StoreBed.open();
     await using looks = await Looks.open(bed);

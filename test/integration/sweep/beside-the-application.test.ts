@@ -21,7 +21,7 @@ const INSERT_MS = 100;
 
 test.for(['tail', 'sweep'])(
   `H1 four writers beside claims and flushes (%s): no INSERT fails, or waits`,
-  { timeout: STRESS_MS + 60_000 },
+  { timeout: STRESS_MS + 240_000 },
   async (mode) => {
     await using bed = await sweepBed({ config: { sweep: { mode, intervalMs: 10 } } });
     const topic = bed.servers.topic('orders');
