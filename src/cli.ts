@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import { type RelayCommand, runCommandLine } from './commands/command.ts';
 import { FILTER_OPTIONS } from './commands/failed-filter.ts';
-import { version } from './commands/version.ts';
+import { ExitCode } from './commands/exit-codes.ts';
+import { nodeTooOld, version } from './commands/version.ts';
 
 const ACT_OPTIONS = [
   ['--all', 'all failed rows, or all that the other options name'],
@@ -240,6 +241,11 @@ function endUnwritten({ code }: NodeJS.ErrnoException): never {
 process.stdout.on('error', endUnwritten);
 // What cannot be told there has nowhere to be told; the exit code says it.
 process.stderr.on('error', () => undefined);
+const tooOld = nodeTooOld(process.versions.node);
+if (tooOld !== null) {
+  process.stderr.write(`error: ${tooOld} (${process.execPath})\n`);
+  process.exit(ExitCode.Usage);
+}
 const exitCode = await runCommandLine(version, COMMANDS, GROUPS, process.argv);
 // Where pipes are not synchronous, an exit at once would cut the result short. A fault comes here before it is an event.
 process.stdout.write('', (error) => (error ? endUnwritten(error) : process.exit(exitCode)));
