@@ -78,7 +78,7 @@ test('a dead relay: what waits and why, escaped, with what to do; exit 1 because
   ]);
   expect(lines.get('STOPPED')).toEqual([expect.stringMatching(/no leader, no standby$/)]);
   // What is parked is told apart: the lag is of what waits beside it.
-  expect(lines.get('lag')).toEqual([expect.stringMatching(/^lag {7}\d\.\d s, 43 rows, .* of binlog$/)]);
+  expect(lines.get('lag')).toEqual([expect.stringMatching(/^lag {7}\d+(\.\d)? s, 43 rows, .* of binlog$/)]);
   expect(lines.get('outbox')).toEqual([
     expect.stringMatching(/pending 43 \(oldest 14 m \d+ s\) {3}delayed 12 \(next in 9 m \d+ s\) {3}failed 3$/),
   ]);
@@ -89,14 +89,15 @@ test('a dead relay: what waits and why, escaped, with what to do; exit 1 because
   expect(lines.get('failed')).toEqual([
     expect.stringMatching(/^failed {4}3 rows, .* ago: ROW_ENCODING {3}-> cdc-relay failed list$/),
   ]);
-  expect(lines.get('job')).toEqual([expect.stringMatching(/reconcile running {3}for 2\d s/)]);
+  expect(lines.get('job')).toEqual([expect.stringMatching(/reconcile running {3}for [2-5]\d s/)]);
 
   const told = await report(bed);
   expect(told).toMatchObject({ state: 'STOPPED', source: 'database', standbys: 0, parked: { total: 2 }, passed: [] });
   expect(told.lagMs).toBeGreaterThan(4_000);
   expect(told.lagMs).toBeLessThan(60_000);
 
-  // Somebody leads, and asks for nothing; a pause stands in the table.
+  // Somebody leads, and asks for nothing; a pause stands in the table. What waits has just come.
+  await bed.sql("UPDATE outbox SET available_at = UTC_TIMESTAMP(6) WHERE aggregate_id = BINARY 'AGG-1'");
   const leader = await bed.connect();
   await leader.query('SELECT GET_LOCK(?, 0)', [lockName(bed.database, 'command-test')]);
   const led = await bed.cli(['status', ...NOWHERE]);
