@@ -16,6 +16,11 @@ export function topicFindings({ topics, brokers }: ClusterLook, settings: Settin
   return [findingsOf('topics', 'topic').good('no topic is named by the configuration, none by pending rows')];
 }
 
+/** A program of Kafka's own, as it can be pasted; where login or TLS is asked for, `--command-config` is people's to add. */
+function tool(name: string, { brokers }: KafkaSettings): string {
+  return `${name}.sh --bootstrap-server ${brokers[0]}`;
+}
+
 function oneTopic(look: TopicLook, brokers: number, { kafka, failures }: Settings): Finding[] {
   const check = findingsOf('topics', 'topic');
   const { topic, fault, isMissing, creation: refusal, partitions, leaderless, mayWrite } = look;
@@ -24,7 +29,7 @@ function oneTopic(look: TopicLook, brokers: number, { kafka, failures }: Setting
   const effect = isLetters ? 'rows that fail stay pending until it takes them' : 'its rows will be parked';
   if (isMissing && kafka.createTopics !== null) return creation(name, brokers, refusal, kafka.createTopics);
   if (isMissing) {
-    const fix = `kafka-topics.sh --create --topic ${topic} --partitions N --replication-factor 3`;
+    const fix = `${tool('kafka-topics', kafka)} --create --topic ${topic} --partitions N --replication-factor 3`;
     return [check.error({ fact: `${name} does not exist`, effect, fix })];
   }
   if (fault !== null) {
@@ -33,7 +38,7 @@ function oneTopic(look: TopicLook, brokers: number, { kafka, failures }: Setting
   }
   const found: Finding[] = [];
   if (mayWrite === false) {
-    const fix = `kafka-acls.sh --add --allow-principal User:... --producer --topic ${topic}`;
+    const fix = `${tool('kafka-acls', kafka)} --add --allow-principal User:... --producer --topic ${topic}`;
     found.push(check.error({ fact: `the user may not write ${name}`, effect, fix }));
   }
   if (leaderless > 0) {
@@ -41,11 +46,11 @@ function oneTopic(look: TopicLook, brokers: number, { kafka, failures }: Setting
       check.error({
         fact: `${leaderless} of ${partitions} partitions of ${name} have no leader`,
         effect: 'their rows wait until one is elected',
-        fix: 'see which brokers are down: kafka-topics.sh --describe --unavailable-partitions',
+        fix: `see which brokers are down: ${tool('kafka-topics', kafka)} --describe --unavailable-partitions`,
       }),
     );
   }
-  found.push(...replication(look, name), ...sizes(look, name, kafka));
+  found.push(...replication(look, name, kafka), ...sizes(look, name, kafka));
   return found.length > 0
     ? found
     : [check.good(`${name} has ${partitions} partitions${mayWrite === true ? ', the user may write it' : ''}`)];
@@ -80,11 +85,11 @@ function creation(
 }
 
 /** acks=all waits for min.insync.replicas. */
-function replication({ topic, replicas, inSync, config }: TopicLook, name: string): Finding[] {
+function replication({ topic, replicas, inSync, config }: TopicLook, name: string, kafka: KafkaSettings): Finding[] {
   const check = findingsOf('topics', 'topic-replication');
   const least = config?.minInsyncReplicas ?? null;
   const alter = (value: string) =>
-    `kafka-configs.sh --alter --topic ${topic} --add-config min.insync.replicas=${value}`;
+    `${tool('kafka-configs', kafka)} --alter --topic ${topic} --add-config min.insync.replicas=${value}`;
   if (replicas === null) return [];
   if (least !== null && least > replicas) {
     return [
@@ -100,7 +105,7 @@ function replication({ topic, replicas, inSync, config }: TopicLook, name: strin
       check.error({
         fact: `a partition of ${name} has ${inSync} of ${replicas} replicas in sync, min.insync.replicas is ${least}`,
         effect: 'its rows wait until more are',
-        fix: 'see which brokers are down: kafka-topics.sh --describe --under-min-isr-partitions',
+        fix: `see which brokers are down: ${tool('kafka-topics', kafka)} --describe --under-min-isr-partitions`,
       }),
     ];
   }
@@ -132,14 +137,15 @@ function replication({ topic, replicas, inSync, config }: TopicLook, name: strin
   ];
 }
 
-function sizes({ topic, config }: TopicLook, name: string, { batchBytes }: KafkaSettings): Finding[] {
+function sizes({ topic, config }: TopicLook, name: string, kafka: KafkaSettings): Finding[] {
+  const { batchBytes } = kafka;
   const check = findingsOf('topics', 'topic-size');
   if (config === null) {
     return [
       check.unknown({
         fact: `limits of ${name} could not be read: that needs DESCRIBE_CONFIGS`,
         effect: 'a batch that is too large is only found out by its refusal',
-        fix: `kafka-acls.sh --add --allow-principal User:... --operation DescribeConfigs --topic ${topic}`,
+        fix: `${tool('kafka-acls', kafka)} --add --allow-principal User:... --operation DescribeConfigs --topic ${topic}`,
       }),
     ];
   }
@@ -149,7 +155,7 @@ function sizes({ topic, config }: TopicLook, name: string, { batchBytes }: Kafka
     check.warning({
       fact: `max.message.bytes of ${name} is ${most}, kafka.batchBytes ${batchBytes}`,
       effect: 'larger batches are sent in parts; a row that is larger fails',
-      fix: `kafka-configs.sh --alter --topic ${topic} --add-config max.message.bytes=${batchBytes + 12}, or a smaller kafka.batchBytes`,
+      fix: `${tool('kafka-configs', kafka)} --alter --topic ${topic} --add-config max.message.bytes=${batchBytes + 12}, or a smaller kafka.batchBytes`,
     }),
   ];
 }

@@ -89,6 +89,19 @@ describe('topics', () => {
     ]);
   });
 
+  test('a command of Kafka that mends it says which cluster it is for', () => {
+    const faulty: Partial<TopicLook>[] = [
+      ...[{ isMissing: true }, { mayWrite: false }, { leaderless: 2 }, { inSync: 1 }, { replicas: 2, inSync: 2 }],
+      { config: { maxMessageBytes: 1_000, minInsyncReplicas: 2 } },
+    ];
+    for (const over of faulty) {
+      const fixes = topicFindings(look({ topics: [{ ...GOOD_TOPIC, ...over }] }), settings()).map(
+        ({ fix }) => fix ?? '',
+      );
+      expect(fixes.join('\n')).toMatch(/kafka-\w+\.sh --bootstrap-server [\w.]+:\d+ --/);
+    }
+  });
+
   test('those of the configuration', () => {
     const outboxes = [
       { table: 'a', topic: { fixed: 'orders' } },
