@@ -326,7 +326,7 @@ function isRowFault(error: unknown): error is RelayError {
 
 const NO_TOPIC: Fault = { code: 'ROW_NO_TOPIC', disposition: 'reject', detail: 'the row names no topic' };
 
-function topicName({ topic }: OutboxRow): string | null {
+export function topicName({ topic }: OutboxRow): string | null {
   if (topic.form === Form.Null || topic.start === topic.end) return null;
   return topic.buffer.toString('utf8', topic.start, topic.end);
 }

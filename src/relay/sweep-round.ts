@@ -16,7 +16,7 @@ import { type HeldClaims, pairOf } from './held-claims.ts';
 import type { LaneSender } from './lane-sender.ts';
 import type { Parking, Serving } from './parking.ts';
 import type { PayloadCheck } from './payload-check.ts';
-import type { Router } from './router.ts';
+import { type Router, topicName } from './router.ts';
 import { idOf } from './row-completion.ts';
 import type { RowVerdicts } from './row-verdicts.ts';
 import type { Topics } from './topics.ts';
@@ -186,7 +186,8 @@ export class SweepRound {
     const id = idOf(row);
     const topic = topics.find(row.topic);
     if (topic === undefined) {
-      await this.#fails(row, id, '', -1, NO_TOPIC);
+      const name = topicName(row);
+      await (name === null ? this.#fails(row, id, '', -1, NO_TOPIC) : this.#fails(row, id, name, -1, INVALID_TOPIC));
       return;
     }
     const timestampMs = row.createdAtMs >= 0 ? row.createdAtMs : Date.now();
@@ -266,6 +267,13 @@ export class SweepRound {
 const NOTHING_CLAIMED: ReadonlySet<FaultCode> = new Set<FaultCode>(['MYSQL_DEADLOCK', 'MYSQL_LOCK_WAIT']);
 
 /** Of a row that names no topic. */
+/** Rows of topics that are unusable otherwise are not claimed. */
+const INVALID_TOPIC: Fault = {
+  code: 'KAFKA_INVALID_TOPIC_EXCEPTION',
+  disposition: 'park',
+  detail: 'no topic can have that name',
+};
+
 export const NO_TOPIC: Fault = {
   code: 'ROW_NO_TOPIC',
   disposition: 'reject',

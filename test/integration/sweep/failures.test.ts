@@ -53,6 +53,23 @@ test.for(['tail', 'sweep'])(
   },
 );
 
+test('F2 a row whose topic no broker can have: it is tried as often as is said, then failed; its siblings flow', async () => {
+  await using bed = await sweepBed({
+    topics: { orders: 1 },
+    config: { failures: { maxAttempts: 3, backOffMs: 1, backOffCapMs: 50 } },
+  });
+  const topic = bed.servers.topic('orders');
+  const relay = await bed.launch();
+  await relay.waitFor('relay-state', { fields: { to: 'flowing' } });
+  await bed.sql(insertText([topic, 'no topic!', topic].map((name): Row => ({ topic: name, key: 'a', payload: '{}' }))));
+  await bed.retired();
+  const [failed, ...others] = await failedRows(bed);
+  expect(others).toEqual([]);
+  expect(failed).toMatchObject({ attempts: 3 });
+  expect(String(failed['last_error'])).toMatch(/^KAFKA_INVALID_TOPIC_EXCEPTION: /);
+  expect(await bed.expectDelivered(PUBLISHED)).toMatchObject({ committed: 2, delivered: 2, duplicates: 0 });
+});
+
 test.for(['tail', 'sweep'])(
   'F1 one record of 2 MB among 49 small ones, by the %s: it alone fails, and is listed',
   async (mode) => {
