@@ -156,7 +156,12 @@ test('Ctrl-C ends with 130', async () => {
   using mute = await muteServer();
   const args = ['migrate', '-c', config('slow.yaml', mute.port), '--set', 'mysql.connectTimeoutMs=60000'];
   const outcome = await runCli(args, { cwd, interrupt: mute.reached });
-  expect(outcome).toEqual({ code: 130, signal: null, stdout: '', stderr: '' });
+  expect(outcome).toEqual({
+    code: 130,
+    signal: null,
+    stdout: '',
+    stderr: 'interrupted: what was created stays; run it again\n',
+  });
 });
 
 test('a result that cannot be written ends with 1, whatever was found', async () => {
