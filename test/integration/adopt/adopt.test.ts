@@ -29,10 +29,10 @@ test('S6 a table of Debezium is adopted under load: nothing of its history is se
   });
   const report = await bed.adopt();
   const adoptedAt = committed.length;
-  await until(() => committed.length >= adoptedAt + 30, { withinMs: 10_000, what: 'rows behind the cut' });
+  await until(() => committed.length >= adoptedAt + 30, { withinMs: 20_000, what: 'rows behind the cut' });
   isOver = true;
   await Promise.all(writers);
-  expect(slowestMs).toBeLessThan(3_000);
+  expect(slowestMs).toBeLessThan(10_000);
   expect(report.statements).toHaveLength(3);
   expect(report.config).toMatchObject({ columns: { aggregateId: 'aggregateid', idempotencyKey: 'id' } });
   expect(report.start).toMatch(/^\S+:\d+$/);
@@ -83,7 +83,7 @@ test('--from-debezium-offset: what Debezium had not sent is delivered first, in 
       const head = await bed.head();
       return (await executed()) === before && { gtids: before, ...head };
     },
-    { withinMs: 10_000, what: 'a moment in which nobody writes' },
+    { withinMs: 20_000, what: 'a moment in which nobody writes' },
   );
   const unsent: string[] = [];
   for (let i = 0; i < 20; i++) unsent.push(await bed.insert());
