@@ -11,8 +11,8 @@ import { type CliProcess, startCli } from '../stack/relay-process.ts';
 import { until } from '../stack/until.ts';
 
 const HEARTBEAT_MS = 1_000;
-/** Three heartbeats, or the time-out of a query; the machine may be busy. Without them it would be many minutes. */
-const NOTICED_MS = 3 * HEARTBEAT_MS + 12_000;
+/** Silence is known for what it is after three heartbeats; the machine may be busy. Nothing else would end it so soon. */
+const NOTICED_MS = 3 * HEARTBEAT_MS + 5_000;
 /** The sweep rests so long between two looks, where a look takes some 50 ms (S28): nobody asks anything meanwhile. */
 const REST_MS = 5_000;
 const config = {
