@@ -55,8 +55,8 @@ export class Router {
   /** That transaction; null: that of where it began. */
   #last: Landmark | null = null;
   #waiting: { readonly position: Position; readonly resolve: () => void }[] = [];
-  /** Rows of a transaction have gone into lanes, and not all of it. */
-  isInside = false;
+  /** Behind the transaction of which rows have gone into lanes, and not all; null: there is none. */
+  #inside: Position | null = null;
 
   constructor(deps: RouterDeps) {
     this.#deps = deps;
@@ -70,6 +70,16 @@ export class Router {
     const { gtid, commitMicros } = this.#last;
     const lastGtid = gtid === null ? null : formatGtid(gtid);
     return { position, gtidSet: null, lastBegin: beginOf(this.#last), lastGtid, lastCommitMicros: commitMicros };
+  }
+
+  /** Rows of a transaction have gone into lanes, and not all of it. */
+  get isInside(): boolean {
+    return this.#inside !== null;
+  }
+
+  /** What may have been sent lies before. */
+  get reachesTo(): Position {
+    return this.#inside ?? this.#position;
   }
 
   /**
@@ -117,7 +127,7 @@ export class Router {
   async #routeTransaction(transaction: Transaction, signal: AbortSignal): Promise<boolean> {
     const { window } = this.#deps;
     const number = window.open(transaction);
-    this.isInside = true;
+    this.#inside = transaction.end;
     const { pieces } = transaction;
     if (transaction.undecodable !== null) {
       this.#leaveToTheSweep(transaction, transaction.undecodable);
@@ -130,7 +140,7 @@ export class Router {
         await this.#caughtUp(signal);
       }
     }
-    this.isInside = false;
+    this.#inside = null;
     window.routed(number);
     const { stats, clock } = this.#deps;
     stats.transactions++;

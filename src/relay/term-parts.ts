@@ -69,7 +69,7 @@ export function termParts({ deps, leader, facts, start, abandon, onFault, onResy
   const { from } = start;
   /** Head of the last pass of the sweep, and what earlier leaders may have sent. */
   let high = start.high;
-  const highest = (): Position => further(high, router.routedThrough.position);
+  const highest = (): Position => further(high, router.reachesTo);
   const { maxInFlightBytes, laneStallMs } = settings.relay;
   const keeps = settings.outboxes.map((outbox) => outbox.retire === 'keep');
   const canSweep = keeps.includes(false);

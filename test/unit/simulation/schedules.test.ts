@@ -143,6 +143,17 @@ describe('deaths', () => {
     },
   );
 
+  test('what was sent and deleted of half a transaction is not told as missing, whenever the log is purged', async () => {
+    const outcomes = await atEach({ from: FLOWING_MS, to: FLOWING_MS + 40, step: 1 }, (atMs) => ({
+      retire: 'delete',
+      sizes: { batchRecords: 1, flushRows: 1, sweepRows: 1, poolBuffers: 4 },
+      writes: [commit(FLOWING_MS, [A, A, A], { kind: 'pieces' })],
+      faults: [{ kind: 'purge', atMs }],
+    }));
+    expect(outcomes.some(({ says }) => says('sent-rows-compared'))).toBe(true);
+    expect(outcomes.some(({ says }) => says('sent-rows-missing'))).toBe(false);
+  });
+
   test('M9: a pair parked inside everything is written before everything is released', async () => {
     const outcomes = await atEach({ from: 105, to: 260, step: 3 }, (atMs) => ({
       writes: [commit(FLOWING_MS, [refused(A, 3)], { kind: 'undecodable' }), commit(300, [A])],

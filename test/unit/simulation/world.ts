@@ -133,9 +133,7 @@ export class World {
       if (life.isPaused) this.watch.cameToRest(life.name);
       // It begins anew, if only to rest again.
       if (event === 'resumed' || event === 'relay-waits' || event === 'leadership-lost') life.isPaused = false;
-      // Deleted in the midst of a transaction that was not read to its end: they pass for missing when the log is purged.
-      const mayBeDeleted = this.plan.retire === 'delete';
-      if (event === 'sent-rows-missing' && !mayBeDeleted) this.watch.untrue(`${life.name} misses rows that are there`);
+      if (event === 'sent-rows-missing') this.watch.untrue(`${life.name} misses rows that are there`);
       // What was on its way could not be settled in time: some of it is sent again.
       const isHard = fields['code'] === 'PAUSED' || (fields['code'] === 'RESYNC' && life.held.size > 0);
       if (event === 'term-ended' && isHard) this.watch.faulted();
