@@ -239,7 +239,8 @@ function described({ scope, reason, attempts }: Parked): Record<string, unknown>
   return {
     scope: scope.kind,
     ...place,
-    ...('partition' in scope ? { partition: scope.partition } : {}),
+    // Of a topic that has not been looked up yet it is not known.
+    ...('partition' in scope && scope.partition >= 0 ? { partition: scope.partition } : {}),
     reason,
     attempts,
   };
