@@ -4,7 +4,7 @@ import { isTenth } from '../stack/full.ts';
 import type { Publisher, SealedBatch } from '../../src/model/publisher.ts';
 import type { Broker, KafkaCluster } from '../stack/handles.ts';
 import { kafkaClient } from '../stack/kafka-client.ts';
-import { topicOffsets } from '../stack/patient-admin.ts';
+import { createTopics, topicOffsets } from '../stack/patient-admin.ts';
 import { startKafka } from '../stack/stack.ts';
 import { until } from '../stack/until.ts';
 import { connected, makeBatch, newProducer } from '../stack/publishing.ts';
@@ -34,7 +34,7 @@ async function newTopic(topic: string): Promise<void> {
     partition,
     replicas: [0, 1, 2].map((i) => ((partition + i) % 3) + 1),
   }));
-  await admin.createTopics({ topics: [{ topic, replicaAssignment }], waitForLeaders: true });
+  await createTopics(admin, [{ topic, replicaAssignment }]);
 }
 
 const leaderOf = (partition: number): Broker => cluster.nodes[partition];
@@ -108,10 +108,8 @@ test.skipIf(isTenth).each(['kill', 'freeze'] as const)(
 
 test('S20 at the publisher: a partition that loses all its replicas holds up no other', async () => {
   const topic = 'one-replica';
-  await admin.createTopics({
-    topics: [{ topic, replicaAssignment: PARTITIONS.map((partition) => ({ partition, replicas: [partition + 1] })) }],
-    waitForLeaders: true,
-  });
+  const replicaAssignment = PARTITIONS.map((partition) => ({ partition, replicas: [partition + 1] }));
+  await createTopics(admin, [{ topic, replicaAssignment }]);
   await using publisher = await connected(cluster.brokers, BOUNDS);
   const all = await lanes(publisher, topic);
   for (const lane of all) await lane.deliver(30_000);

@@ -5,6 +5,7 @@ import type { KafkaCluster } from '../stack/handles.ts';
 import { kafkaClient } from '../stack/kafka-client.ts';
 import { logHead } from '../stack/log-head.ts';
 import { insertRows } from '../stack/outbox-rows.ts';
+import { createTopics } from '../stack/patient-admin.ts';
 import { RelayBed } from '../stack/relay-bed.ts';
 import { startKafka } from '../stack/stack.ts';
 import { until } from '../stack/until.ts';
@@ -29,7 +30,7 @@ async function createTopic(topic: string): Promise<void> {
     partition,
     replicas: [partition === STUCK ? 2 : 1],
   }));
-  await admin.createTopics({ topics: [{ topic, replicaAssignment }], waitForLeaders: true });
+  await createTopics(admin, [{ topic, replicaAssignment }]);
   await admin.disconnect();
 }
 

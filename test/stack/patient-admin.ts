@@ -20,8 +20,9 @@ export function topicOffsets(admin: Admin, topic: string): Promise<(SeekEntry & 
 
 /** Returns when every partition has its leader. (The library's own wait fails where a broker hears of a topic late.) */
 export async function createTopics(admin: Admin, wanted: ITopicConfig[]): Promise<void> {
-  await admin.createTopics({ topics: wanted, waitForLeaders: false });
   const names = wanted.map(({ topic }) => topic);
+  const create = () => admin.createTopics({ topics: wanted, waitForLeaders: false });
+  await eventually(create, { withinMs: PATIENCE_MS, what: `to make ${names.join(', ')}` });
   const led = async () => {
     const { topics } = await admin.fetchTopicMetadata({ topics: names });
     for (const { name, partitions } of topics) {

@@ -8,6 +8,7 @@ import type { KafkaCluster } from '../../stack/handles.ts';
 import { kafkaClient } from '../../stack/kafka-client.ts';
 import { logHead } from '../../stack/log-head.ts';
 import { insertRows } from '../../stack/outbox-rows.ts';
+import { createTopics } from '../../stack/patient-admin.ts';
 import { startKafka } from '../../stack/stack.ts';
 import { until } from '../../stack/until.ts';
 import { inSession, insertText, said, startTailing, sweepBed } from './sweep-bed.ts';
@@ -121,7 +122,7 @@ test('S20 one partition without a leader: it leaves memory, all others flow and 
   const stuck = kafka.nodes[1];
   const name = topic('orders');
   const replicaAssignment = [1, 2, 1].map((broker, partition) => ({ partition, replicas: [broker] }));
-  await admin.createTopics({ topics: [{ topic: name, replicaAssignment }], waitForLeaders: true });
+  await createTopics(admin, [{ topic: name, replicaAssignment }]);
 
   const first = await startTailing(bed);
   const rows = { topic: name, aggregates: 12, payloadBytes: 1_000 };
