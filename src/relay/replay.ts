@@ -186,7 +186,7 @@ export class Replay {
         return goesOn;
       } catch (error) {
         const mayPass = error instanceof RelayError && error.fault.disposition === 'retry';
-        if (!mayPass || tries === SAVE_TRIES) throw error;
+        if (!mayPass || tries === SAVE_TRIES || leader.lost.aborted) throw error;
         await pause(clock, backOffMs(BACK_OFF, tries, Math.random()), leader.lost);
       }
     }

@@ -116,9 +116,11 @@ export class SweepRound {
   /** Those whose topic can be written to, or that have none. A topic that cannot is parked. */
   async #withTopics(candidates: readonly Candidate[], signal: AbortSignal): Promise<readonly Candidate[]> {
     const { topics, parking } = this.#deps;
+    const asked = new Set<string>();
     const unusable = new Set<string>();
     for (const { topic } of candidates) {
-      if (topic === null || topics.known(topic) !== undefined || unusable.has(topic)) continue;
+      if (topic === null || topics.known(topic) !== undefined || asked.has(topic)) continue;
+      asked.add(topic);
       const opened = await topics.open(topic, signal, false);
       if (opened instanceof TopicLanes) continue;
       if (opened?.code === 'KAFKA_INVALID_TOPIC_EXCEPTION') continue;
@@ -266,7 +268,6 @@ export class SweepRound {
 /** A claim that failed so has changed nothing. */
 const NOTHING_CLAIMED: ReadonlySet<FaultCode> = new Set<FaultCode>(['MYSQL_DEADLOCK', 'MYSQL_LOCK_WAIT']);
 
-/** Of a row that names no topic. */
 /** Rows of topics that are unusable otherwise are not claimed. */
 const INVALID_TOPIC: Fault = {
   code: 'KAFKA_INVALID_TOPIC_EXCEPTION',
@@ -274,6 +275,7 @@ const INVALID_TOPIC: Fault = {
   detail: 'no topic can have that name',
 };
 
+/** Of a row that names no topic. */
 export const NO_TOPIC: Fault = {
   code: 'ROW_NO_TOPIC',
   disposition: 'reject',
