@@ -1,4 +1,4 @@
-import { scopeId, type Scopes } from '../delivery/scopes.ts';
+import type { Scopes } from '../delivery/scopes.ts';
 import type { Clock } from '../model/clock.ts';
 import type { Log } from '../model/log.ts';
 import type { Scope } from '../model/parked.ts';
@@ -76,10 +76,11 @@ export class HeldClaims {
     const before = this.#rows;
     await this.#try(before);
     for (const row of before) {
-      const { topic, key } = row;
-      const scope = this.#scopeOf(topic, key);
-      if (!this.isBehind(row) && scopes.get(scopeId(scope))?.reason === CLAIM_HELD)
-        parking.park(scope, { reason: CLAIM_HELD, dueInMs: 0 });
+      if (this.isBehind(row)) continue;
+      const { topic, partition, key } = this.#scopeOf(row.topic, row.key);
+      // A key that is too long for a scope of its own is under a wider one.
+      for (const { scope, reason, partitions } of scopes.covering(topic, partition, () => key.toString('latin1')))
+        if (reason === CLAIM_HELD) parking.park(scope, { reason, partitions, dueInMs: 0 });
     }
   }
 
