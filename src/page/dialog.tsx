@@ -4,7 +4,7 @@ import { useEffect, useId, useRef } from 'preact/hooks';
 interface Props {
   readonly title: string;
   readonly children: ComponentChildren;
-  /** Also by Escape. */
+  /** It has closed, by Escape or by a form of the method dialog in it. */
   readonly onClose: () => void;
 }
 
@@ -12,13 +12,7 @@ interface Props {
 export function Dialog({ title, children, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
-    const opener = document.activeElement;
-    dialog.current?.showModal();
-    return () => {
-      if (opener instanceof HTMLElement) opener.focus();
-    };
-  }, []);
+  useEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
       <h2 id={id}>{title}</h2>
@@ -41,21 +35,14 @@ export function Confirm({ title, children, keep, go, onGo, onClose }: ConfirmPro
   return (
     <Dialog title={title} onClose={onClose}>
       {children}
-      <div class="choices">
-        <button type="button" class="plain" onClick={onClose} autofocus>
+      <form method="dialog" class="choices">
+        <button class="plain" autofocus>
           {keep}
         </button>
-        <button
-          type="button"
-          class="danger"
-          onClick={() => {
-            onGo();
-            onClose();
-          }}
-        >
+        <button class="danger" onClick={onGo}>
           {go}
         </button>
-      </div>
+      </form>
     </Dialog>
   );
 }

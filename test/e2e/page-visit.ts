@@ -110,6 +110,11 @@ export class PageVisit implements AsyncDisposable {
     return found;
   }
 
+  /** The last one is gone from the page: one that has only closed is about to be put away. */
+  async noDialog(): Promise<void> {
+    await this.page.locator('dialog').waitFor({ state: 'detached' });
+  }
+
   /** Presses Tab until the element with this name has the focus. */
   async tabTo(name: string): Promise<void> {
     for (let presses = 0; presses < 80; presses++) {

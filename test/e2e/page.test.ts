@@ -62,8 +62,9 @@ test.concurrent(
     await page.keyboard.press('Enter');
     await asking.waitFor();
     await page.keyboard.press('Enter');
-    await asking.waitFor({ state: 'detached' });
+    await visit.noDialog();
     expect(await state.textContent()).toBe('FLOWING');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Pause …');
     await page.keyboard.press('Enter');
     await visit.tabTo('Pause it');
     await page.keyboard.press('Enter');
@@ -125,7 +126,7 @@ test.concurrent(
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Keep it');
     expect(await visit.barriers()).toEqual([]);
     await page.keyboard.press('Escape');
-    await dialog.waitFor({ state: 'detached' });
+    await visit.noDialog();
     expect(await bed.count('outbox', `id = ${id}`)).toBe(1);
     expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe(`Discard row ${id}`);
     // It is no button while the relay, or an answer of it, is waited for.
