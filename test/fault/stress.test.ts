@@ -15,7 +15,7 @@ import { RowHolder } from '../stack/row-holder.ts';
 import { seededRandom } from '../stack/seeded-random.ts';
 import { eventually } from '../stack/until.ts';
 
-const DURATION_MS = full(30_000, 300_000);
+const DURATION_MS = full(20_000, 300_000);
 /** At the end something must become of what waits within this time. */
 const STILL_MS = 30_000;
 /** Of a batch, and so of a record. */
