@@ -213,7 +213,7 @@ export interface Store {
   writeBack(leader: Leader, outbox: number, outcome: Outcome): Promise<Outcome>;
   /**
    * Rows that leaders before this one had claimed are pending again: all, or of these only. Waits for nobody. Throws
-   * (retry) where a thousand of one outbox are held.
+   * (retry) where more than a thousand of one outbox are held.
    */
   releaseClaims(leader: Leader, only: readonly Candidate[] | null): Promise<ReleasedClaims>;
   /** False: the row is `failed` no longer (retried, discarded). */

@@ -13,10 +13,10 @@ import type { RowFailure, Store } from '../model/store.ts';
 import type { LaneSender } from './lane-sender.ts';
 import { type Parking, REPLAY, type Serving } from './parking.ts';
 import { ReplayedRows, type SweptRows } from './replayed-rows.ts';
-import type { Router } from './router.ts';
+import { NO_TOPIC, type Router } from './router.ts';
 import { idOf } from './row-completion.ts';
 import { failureOf } from './row-verdicts.ts';
-import { NO_TOPIC, roomOrAbort } from './sweep-round.ts';
+import { roomOrAbort } from './sweep-round.ts';
 import type { Topics } from './topics.ts';
 
 /** The tail is waited for so long, where rows do not say whether they have been sent. */

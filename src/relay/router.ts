@@ -334,7 +334,7 @@ function isRowFault(error: unknown): error is RelayError {
   return error instanceof RelayError && error.fault.disposition === 'reject';
 }
 
-const NO_TOPIC: Fault = { code: 'ROW_NO_TOPIC', disposition: 'reject', detail: 'the row names no topic' };
+export const NO_TOPIC: Fault = { code: 'ROW_NO_TOPIC', disposition: 'reject', detail: 'the row names no topic' };
 
 export function topicName({ topic }: OutboxRow): string | null {
   if (topic.form === Form.Null || topic.start === topic.end) return null;

@@ -16,7 +16,7 @@ import { type HeldClaims, pairOf } from './held-claims.ts';
 import type { LaneSender } from './lane-sender.ts';
 import type { Parking, Serving } from './parking.ts';
 import type { PayloadCheck } from './payload-check.ts';
-import { type Router, topicName } from './router.ts';
+import { NO_TOPIC, type Router, topicName } from './router.ts';
 import { idOf } from './row-completion.ts';
 import type { RowVerdicts } from './row-verdicts.ts';
 import type { Topics } from './topics.ts';
@@ -273,13 +273,6 @@ const INVALID_TOPIC: Fault = {
   code: 'KAFKA_INVALID_TOPIC_EXCEPTION',
   disposition: 'park',
   detail: 'no topic can have that name',
-};
-
-/** Of a row that names no topic. */
-export const NO_TOPIC: Fault = {
-  code: 'ROW_NO_TOPIC',
-  disposition: 'reject',
-  detail: 'the row names no topic, or none that can be',
 };
 
 /** Those that are not among these, and not of a pair that one before them is of. */
